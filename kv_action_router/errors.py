@@ -1,0 +1,169 @@
+"""One exception root, one subclass a kind of failure, each with its ``error_code``.
+
+The core raises these; only a ROS shell turns them into codes and messages. Blocks: encoding 100,
+caching 200, synthesis 300, injection 400, monitoring 500; 1 to 99 belong to no stage.
+"""
+
+from __future__ import annotations
+
+
+class RouterError(Exception):
+    """Root of all errors that this package raises on purpose."""
+
+    error_code: int = 1
+
+
+class ConfigError(RouterError, ValueError):
+    """A configuration value is outside its limits; the message names field, limit and value."""
+
+    error_code = 2
+
+    def __init__(self, field: str, limit: str, value: object) -> None:
+        super().__init__(f"{field} must be {limit}, got {value!r}")
+        self.field = field
+        self.limit = limit
+        self.value = value
+
+
+class InputError(RouterError, ValueError):
+    """A sample or request is not usable; the message names field, limit and value."""
+
+    error_code = 3
+
+    def __init__(self, field: str, limit: str, value: object) -> None:
+        super().__init__(f"{field} must be {limit}, got {value!r}")
+        self.field = field
+        self.limit = limit
+        self.value = value
+
+
+class RobotModelError(RouterError):
+    """The robot's description is missing, incomplete or contradictory."""
+
+    error_code = 4
+
+
+class TaskDefinitionError(RouterError):
+    """A task definition is missing, incomplete or contradictory."""
+
+    error_code = 5
+
+
+class EncodingError(RouterError):
+    """Stage 1 could not make a key."""
+
+    error_code = 100
+
+
+class ImageError(EncodingError):
+    """An image has an encoding, size or calibration that cannot be used."""
+
+    error_code = 101
+
+
+class MissingJointsError(EncodingError):
+    """Required joints have not been seen yet, or not lately."""
+
+    error_code = 102
+
+
+class KeyInvalidError(EncodingError):
+    """A key is zero, not finite, or of the wrong size."""
+
+    error_code = 103
+
+
+class CachingError(RouterError):
+    """Stage 2 could not answer or change the cache."""
+
+    error_code = 200
+
+
+class EntryNotFoundError(CachingError):
+    """No such entry, domain or layer; the message lists near names."""
+
+    error_code = 201
+
+
+class EntryInvalidError(CachingError):
+    """An entry cannot be stored as it is."""
+
+    error_code = 202
+
+
+class StaleVersionError(CachingError):
+    """Compare-and-set on a version that is no longer in force."""
+
+    error_code = 203
+
+
+class DomainError(CachingError):
+    """A domain's name or its sharing is not allowed."""
+
+    error_code = 204
+
+
+class SynthesisError(RouterError):
+    """Stage 3 could not make a motion."""
+
+    error_code = 300
+
+
+class UnreachableError(SynthesisError):
+    """The target cannot be reached inside joint limits."""
+
+    error_code = 301
+
+
+class LimitError(SynthesisError):
+    """A motion would leave position, velocity, acceleration or jerk limits."""
+
+    error_code = 302
+
+
+class ReanchorError(SynthesisError):
+    """A cached motion cannot be joined to the measured state inside limits."""
+
+    error_code = 303
+
+
+class CollisionError(SynthesisError):
+    """A motion would touch an obstacle or the robot itself."""
+
+    error_code = 304
+
+
+class TaskTransitionError(SynthesisError):
+    """The task stack cannot do this in its present state."""
+
+    error_code = 305
+
+
+class InjectionError(RouterError):
+    """Stage 4 could not send a command."""
+
+    error_code = 400
+
+
+class ChunkRefusedError(InjectionError):
+    """A chunk is late, of another epoch, out of order or not valid."""
+
+    error_code = 401
+
+
+class OutputError(InjectionError):
+    """An output adapter cannot drive the robot as configured."""
+
+    error_code = 402
+
+
+class MonitoringError(RouterError):
+    """Stage 5 could not evaluate a condition."""
+
+    error_code = 500
+
+
+class ConditionError(MonitoringError):
+    """A condition names an unknown signal, operator or response."""
+
+    error_code = 501
