@@ -1,0 +1,35 @@
+# Two commands set everything up and run it: `make demo` and `make test`.
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo test lint clean
+
+CYCLES ?= 20
+PYTHON_OF_WORKSPACE := .venv/bin/python
+# Tests must not hear other robots' nodes, nor be heard; rendering must not need a screen.
+TEST_ENVIRONMENT := ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST MUJOCO_GL=egl
+PYTEST := $(TEST_ENVIRONMENT) $(PYTHON_OF_WORKSPACE) -m pytest
+
+help:  ## This list
+	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
+	  while IFS='|' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
+
+setup:  ## Install what is missing into .venv and build the workspace in .ws; no work when nothing changed
+	@tools/setup.sh
+
+build: setup  ## The same: messages, services and actions are rebuilt when their files changed
+
+demo: setup  ## Touch CYCLES=20 targets in the simulation, report in build/reports/demo
+	@MUJOCO_GL=egl $(PYTHON_OF_WORKSPACE) -m kv_action_router.cli.demo --cycles $(CYCLES)
+
+test: setup  ## All tests: the fast ones first, then those with real processes over DDS
+	@$(PYTEST) -m 'not dds'
+	@$(PYTEST) -m dds
+
+lint:  ## Style, format, types, layers
+	@tools/setup.sh lint
+	@$(PYTHON_OF_WORKSPACE) -m ruff check .
+	@$(PYTHON_OF_WORKSPACE) -m ruff format --check .
+	@$(PYTHON_OF_WORKSPACE) -m mypy
+	@.venv/bin/lint-imports
+
+clean:  ## Remove .venv, .ws and everything that was built or reported
+	@rm -rf .venv .ws build .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache *.egg-info

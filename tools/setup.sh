@@ -1,0 +1,228 @@
+#!/usr/bin/env bash
+# Sets up the environment (.venv) and the built workspace (.ws) inside the checkout.
+#
+#   tools/setup.sh                  everything that running and testing need (make setup)
+#   tools/setup.sh lint             also the tools of `make lint`
+#   tools/setup.sh install-command  print the command that installs what the machine lacks, if any
+#   tools/setup.sh install-missing  run that command (CI)
+#
+# PYTHON=...       the interpreter to use instead of the first suitable one
+# ROS_WHEELS=...   kilted (default) or jazzy: the release installed where no ROS 2 is sourced
+set -euo pipefail
+
+checkout=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+environment=$checkout/.venv
+workspace=$checkout/.ws
+# shellcheck source=tools/machine.sh
+source "$checkout/tools/machine.sh"
+
+say() { echo "setup: $*"; }
+
+# Runs a command with its output in a log of its own, shown only when it fails.
+logged() {
+  local log=$workspace/log/$1.log
+  shift
+  mkdir -p "$workspace/log"
+  if ! "$@" >"$log" 2>&1; then
+    tail -n 40 "$log" >&2
+    say "failed: $*" >&2
+    say "the whole output is in $log" >&2
+    return 1
+  fi
+}
+
+hash_of() { sha256sum "$@" | sha256sum | cut -d' ' -f1; }
+stamp_is() { [[ -f $1 && $(<"$1") == "$2" ]]; }
+
+# --- the environment -----------------------------------------------------------------------------
+
+# Which ROS 2 the environment stands on. An environment made for another one is made anew.
+ros_source() {
+  local prefix
+  prefix=$(sourced_ros)
+  if [[ -n $prefix ]]; then echo "sourced $prefix"; else echo "wheels ${ROS_WHEELS:-kilted}"; fi
+}
+
+create_environment() {
+  local python=$1 source=$2
+  if [[ -e $environment ]]; then
+    say "$environment was made for another Python or another ROS 2: making it anew"
+    rm -rf "$environment" "$workspace/build" "$workspace/install" "$workspace/stamp"
+  fi
+  say "making $environment with $python ($source)"
+  local options=()
+  [[ $source == sourced* ]] && options=(--system-site-packages)
+  "$python" -m venv "${options[@]}" "$environment"
+  echo "$source with $python" >"$environment/made-for"
+}
+
+# The wheels of a ROS release, or the record of what the sourced one exports.
+install_ros() {
+  local source=$1
+  if [[ $source == wheels* ]]; then
+    local distro=${source#wheels }
+    logged "ros-$distro" "$environment/bin/python" -m pip install \
+      -r "$checkout/requirements/ros-$distro.txt" -r "$checkout/requirements/runtime.txt" \
+      -r "$checkout/requirements/test.txt"
+    logged relocate "$environment/bin/python" "$checkout/tools/relocate_exports.py"
+    echo "$distro" >"$environment/ros_distro"
+  else
+    logged requirements "$environment/bin/python" -m pip install \
+      -r "$checkout/requirements/runtime.txt" -r "$checkout/requirements/test.txt"
+    echo "${ROS_DISTRO:-unknown}" >"$environment/ros_distro"
+    "$environment/bin/python" - >"$environment/underlay.json" <<'PYTHON'
+import json, os
+names = ("AMENT_PREFIX_PATH", "CMAKE_PREFIX_PATH", "LD_LIBRARY_PATH", "PYTHONPATH")
+print(json.dumps({n: [p for p in os.environ.get(n, "").split(":") if p] for n in names}, indent=1))
+PYTHON
+  fi
+}
+
+install_start_up_hook() {
+  local site_packages
+  site_packages=$(echo "$environment"/lib/python3.*/site-packages)
+  cp "$checkout/tools/workspace_path.py" "$site_packages/kv_workspace_path.py"
+  # The name sorts before the wheels' own hook: .pth files run in alphabetical order.
+  echo 'import kv_workspace_path' >"$site_packages/aa_kv_workspace_path.pth"
+}
+
+set_up_environment() {
+  local source wanted python missing
+  source=$(ros_source)
+  wanted="$source $(hash_of "$checkout"/requirements/{ros-*,runtime,test}.txt \
+    "$checkout/tools/workspace_path.py" "$checkout/tools/relocate_exports.py") ${PYTHON:-}"
+  stamp_is "$environment/stamp" "$wanted" && return
+
+  python=$(find_python)
+  missing=$(missing_packages "$python" | xargs)
+  if [[ -n $missing ]]; then
+    say "this machine lacks: $missing" >&2
+    say "install it with:    $(install_command "$missing")" >&2
+    return 1
+  fi
+  case $source in
+  "sourced "*)
+    case ${ROS_DISTRO:-} in
+    jazzy | kilted) say "using the sourced ROS 2 $ROS_DISTRO" ;;
+    *) say "using the sourced ROS 2 ${ROS_DISTRO:-of unknown release}: best effort," \
+      "tested are jazzy and kilted" ;;
+    esac
+    ;;
+  esac
+  stamp_is "$environment/made-for" "$source with $python" || create_environment "$python" "$source"
+  say "installing the pinned requirements"
+  install_ros "$source"
+  install_start_up_hook
+  echo "$wanted" >"$environment/stamp"
+}
+
+# The linters are no part of running and testing: installed on the first `make lint`.
+set_up_lint_tools() {
+  local wanted
+  wanted=$(hash_of "$checkout/requirements/lint.txt")
+  stamp_is "$environment/lint-stamp" "$wanted" && return
+  say "installing the linters"
+  logged lint "$environment/bin/python" -m pip install -r "$checkout/requirements/lint.txt"
+  echo "$wanted" >"$environment/lint-stamp"
+}
+
+# --- the workspace -------------------------------------------------------------------------------
+
+# Contents of what is compiled or configured; names only of what is installed by symbolic link.
+workspace_state() {
+  cd "$checkout"
+  {
+    cat "$environment/stamp" CMakeLists.txt package.xml
+    cat msg/*.msg srv/*.srv action/*.action
+    {
+      find msg srv action kv_action_router launch config scripts resource \
+        -type f -not -name '*.pyc'
+      find . -maxdepth 1 -name plugin.xml
+    } | LC_ALL=C sort
+  } | sha256sum | cut -d' ' -f1
+}
+
+# A folder of links to the package's own files. CMake refuses to export include folders that lie
+# below the source folder, and .venv, with NumPy's headers, lies below the checkout.
+link_sources() {
+  local item
+  rm -rf "$workspace/src" "$workspace/python"
+  mkdir -p "$workspace/src/kv_action_router" "$workspace/python"
+  for item in "$checkout"/{CMakeLists.txt,package.xml,plugin.xml,LICENSE} \
+    "$checkout"/{action,config,kv_action_router,launch,msg,resource,scripts,srv}; do
+    [[ ! -e $item ]] || ln -s "$item" "$workspace/src/kv_action_router/"
+  done
+  # On Python's path alone: in the checkout's root, launch/ would pass for the launch package.
+  ln -s "$checkout/kv_action_router" "$workspace/python/"
+}
+
+build_workspace() {
+  local python=$environment/bin/python ament_prefix=$environment
+  # A sourced ROS 2 has already exported its own.
+  [[ -n $(sourced_ros) ]] && ament_prefix=$AMENT_PREFIX_PATH
+  link_sources
+  cd "$workspace"
+  PATH=$environment/bin:$PATH \
+    AMENT_PREFIX_PATH=$ament_prefix \
+    CMAKE_PREFIX_PATH=${CMAKE_PREFIX_PATH:+$CMAKE_PREFIX_PATH:}$ament_prefix \
+    "$python" -m colcon --log-base "$workspace/log" build \
+    --paths src/kv_action_router --build-base "$workspace/build" --install-base "$workspace/install" \
+    --merge-install --symlink-install --event-handlers console_direct+ \
+    --cmake-args -DPython3_EXECUTABLE="$python" -DBUILD_TESTING=OFF
+}
+
+# Fails where the environment can't do what everything else relies on.
+check_workspace() {
+  cd /
+  "$environment/bin/python" - <<'PYTHON'
+import rclpy
+from ament_index_python.packages import get_package_share_directory
+from kv_action_router.msg import TaskKey
+from rclpy.serialization import deserialize_message, serialize_message
+
+get_package_share_directory("kv_action_router")
+assert deserialize_message(serialize_message(TaskKey()), TaskKey) == TaskKey()
+PYTHON
+}
+
+set_up_workspace() {
+  local wanted
+  wanted=$(workspace_state)
+  stamp_is "$workspace/stamp" "$wanted" && return
+  say "building the workspace in $workspace"
+  logged build build_workspace
+  logged check check_workspace
+  echo "$wanted" >"$workspace/stamp"
+  say "ready: $environment/bin/python finds ROS 2 and the workspace"
+}
+
+# --- entry ---------------------------------------------------------------------------------------
+
+main() {
+  local task=${1:-all}
+  case $task in
+  install-command | install-missing)
+    local python missing command
+    python=$(find_python)
+    missing=$(missing_packages "$python" | xargs)
+    [[ -n $missing ]] || return 0
+    command=$(install_command "$missing")
+    echo "$command"
+    [[ $task == install-command ]] || $command
+    ;;
+  all | lint)
+    mkdir -p "$workspace"
+    exec 9>"$workspace/lock"
+    flock 9 # two terminals may start a target at the same time
+    set_up_environment
+    [[ $task == lint ]] && set_up_lint_tools
+    set_up_workspace
+    ;;
+  *)
+    sed -n '2,/^set -e/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2
+    return 2
+    ;;
+  esac
+}
+
+main "$@"
