@@ -1,0 +1,1 @@
+"""Task definitions, stages, their physical conditions and the task stack; no ROS."""
