@@ -1,0 +1,1 @@
+"""A robot's model: description, limits, kinematics, gravity, collision."""
