@@ -49,6 +49,12 @@ class TaskDefinitionError(RouterError):
     error_code = 5
 
 
+class SimulationError(RouterError):
+    """The simulator cannot do what was asked, or cannot render."""
+
+    error_code = 6
+
+
 class EncodingError(RouterError):
     """Stage 1 could not make a key."""
 

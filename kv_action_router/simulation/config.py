@@ -1,0 +1,152 @@
+"""Parameters of the simulated robot, its sensors, its drives and its scene."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from kv_action_router.configuration import Configuration, parameter
+from kv_action_router.errors import ConfigError
+
+DEPTH_ENCODINGS = ("32FC1", "16UC1")
+COLOR_ENCODINGS = ("rgb8", "bgr8")
+
+
+@dataclass(frozen=True)
+class SimulationConfig(Configuration):
+    """How the robot, its drives, sensors and scene are simulated; poses are in ``base_link``."""
+
+    robot: str = parameter("ur5e", "robot model to simulate (a file of kv_action_router/robots)")
+    joint_prefix: str = parameter("", "prefix of every joint name on the topics")
+    seed: int = parameter(1, "seed of target places and sensor noise", minimum=0)
+
+    physics_step: float = parameter(
+        0.001, "time step of the physics", unit="s", minimum=0.0005, maximum=0.002
+    )
+    joint_state_rate: int = parameter(
+        500, "rate of joint states and wrench", unit="Hz", minimum=50, maximum=1000
+    )
+    imu_rate: int = parameter(200, "rate of the IMU", unit="Hz", minimum=100, maximum=1000)
+    drive_state_rate: int = parameter(50, "rate of drive states", unit="Hz", minimum=1, maximum=500)
+    catch_up: float = parameter(
+        0.010, "lateness that is made up for; what is beyond is lost", unit="s", minimum=0.0, maximum=0.1
+    )
+    warn_below: float = parameter(
+        0.95, "real-time factor below which the simulation says so", minimum=0.0, maximum=1.0
+    )
+
+    command_timeout: float = parameter(
+        0.040, "silence after which the drives brake", unit="s", minimum=0.002, maximum=1.0
+    )
+    brake_ratio: float = parameter(
+        1.5, "torque of a brake over the drive's limit", minimum=1.0, maximum=5.0
+    )
+    torque_constant: tuple[float, ...] = parameter(
+        (12.0, 12.0, 12.0, 9.0, 9.0, 9.0),
+        "torque constant of each drive at the joint",
+        unit="N m/A",
+        minimum=0.001,
+    )
+    ambient_temperature: float = parameter(
+        25.0, "temperature around the drives", unit="degC", minimum=-40.0, maximum=60.0
+    )
+    initial_temperature: tuple[float, ...] = parameter(
+        (35.0, 35.0, 35.0, 35.0, 35.0, 35.0),
+        "temperature of each winding at start",
+        unit="degC",
+        minimum=-40.0,
+        maximum=150.0,
+    )
+    rated_temperature_rise: float = parameter(
+        80.0, "final warming at rated current, winding at 25 degC", unit="K", minimum=1.0, maximum=150.0
+    )
+    thermal_time_constant: float = parameter(
+        600.0, "time constant of the winding's warming", unit="s", minimum=1.0
+    )
+    temperature_coefficient: float = parameter(
+        0.0039, "of the winding's resistance", unit="1/K", minimum=0.0, maximum=0.0045
+    )
+
+    position_noise: float = parameter(
+        2.0e-5, "standard deviation of joint positions", unit="rad", minimum=0.0, maximum=0.01
+    )
+    position_resolution: float = parameter(
+        0.0, "step of the joint encoders, 0 = exact", unit="rad", minimum=0.0, maximum=0.01
+    )
+    velocity_noise: float = parameter(
+        1.0e-3, "standard deviation of joint velocities", unit="rad/s", minimum=0.0, maximum=0.1
+    )
+    effort_noise: float = parameter(
+        0.05, "standard deviation of joint efforts", unit="N m", minimum=0.0, maximum=5.0
+    )
+    force_noise: float = parameter(
+        0.05, "standard deviation of the wrench's force", unit="N", minimum=0.0, maximum=10.0
+    )
+    torque_noise: float = parameter(
+        0.005, "standard deviation of the wrench's torque", unit="N m", minimum=0.0, maximum=1.0
+    )
+    acceleration_noise: float = parameter(
+        0.05, "standard deviation of the IMU's acceleration", unit="m/s^2", minimum=0.0, maximum=5.0
+    )
+    gyro_noise: float = parameter(
+        0.003, "standard deviation of the IMU's rate", unit="rad/s", minimum=0.0, maximum=1.0
+    )
+
+    camera_rate: int = parameter(30, "rate of images, 0 = no camera", unit="Hz", minimum=0, maximum=120)
+    camera_width: int = parameter(320, "image width", unit="px", minimum=32, maximum=1920)
+    camera_height: int = parameter(240, "image height", unit="px", minimum=32, maximum=1080)
+    camera_field_of_view: float = parameter(
+        0.733, "vertical field of view", unit="rad", minimum=0.1, maximum=2.5
+    )
+    camera_position: tuple[float, ...] = parameter(
+        (0.78, 0.0, 0.38), "x, y, z of the camera's optical frame in base_link", unit="m"
+    )
+    camera_orientation: tuple[float, ...] = parameter(
+        (0.66425, 0.66425, -0.24243, -0.24243),
+        "quaternion x, y, z, w of the camera's optical frame in base_link",
+        minimum=-1.0,
+        maximum=1.0,
+    )
+    color_encoding: str = parameter("rgb8", "encoding of color images", choices=COLOR_ENCODINGS)
+    depth_encoding: str = parameter(
+        "32FC1", "depth as float meters (32FC1) or whole millimeters (16UC1)", choices=DEPTH_ENCODINGS
+    )
+    depth_noise: float = parameter(
+        5.0e-4, "standard deviation of depth", unit="m", minimum=0.0, maximum=0.1
+    )
+    depth_maximum: float = parameter(
+        2.0, "depth beyond which nothing is measured", unit="m", minimum=0.2, maximum=60.0
+    )
+
+    target_radius: float = parameter(
+        0.020, "radius of the target disc", unit="m", minimum=0.005, maximum=0.1
+    )
+    target_height: float = parameter(
+        0.010, "height of the target disc", unit="m", minimum=0.002, maximum=0.1
+    )
+    target_x: tuple[float, ...] = parameter((0.36, 0.56), "x range of targets", unit="m")
+    target_y: tuple[float, ...] = parameter((-0.15, 0.15), "y range of targets", unit="m")
+    target_start: tuple[float, ...] = parameter((0.46, 0.0), "x, y of the target at start", unit="m")
+    target_clearance: float = parameter(
+        0.040, "smallest distance of the tip when the target moves", unit="m", minimum=0.0, maximum=0.5
+    )
+    approach_height: float = parameter(
+        0.060, "height above a target that must be reachable too", unit="m", minimum=0.0, maximum=0.5
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, size in (("camera_position", 3), ("camera_orientation", 4), ("target_start", 2)):
+            if len(getattr(self, name)) != size:
+                raise ConfigError(name, f"{size} numbers", getattr(self, name))
+        norm = math.sqrt(sum(value * value for value in self.camera_orientation))
+        if abs(norm - 1.0) > 1e-3:
+            raise ConfigError("camera_orientation", "a unit quaternion", self.camera_orientation)
+        for name in ("target_x", "target_y"):
+            span = getattr(self, name)
+            if len(span) != 2 or span[0] >= span[1]:
+                raise ConfigError(name, "two numbers, lower before upper", span)
+        for name in ("joint_state_rate", "imu_rate", "drive_state_rate"):
+            if getattr(self, name) * self.physics_step > 1.0 + 1e-9:
+                limit = f"at most one sample a physics step of {self.physics_step} s"
+                raise ConfigError(name, limit, getattr(self, name))

@@ -1,0 +1,190 @@
+"""The drives: three command interfaces, a command time-out that brakes, current and temperature.
+
+The interface that commanded last is in force. In effort mode a drive gives exactly the torque that
+was commanded, inside its limit. In velocity and position mode it closes its own loop on an
+acceleration, which the plant turns into torque by its exact dynamics, as a maker's drive does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+
+import numpy as np
+
+from kv_action_router.contracts import FloatArray
+from kv_action_router.errors import InputError
+from kv_action_router.simulation.thermal import ThermalModel
+
+_POSITION_GAIN = 40.0  # [1/s] position error to velocity
+_VELOCITY_GAIN = 160.0  # [1/s] velocity error to acceleration
+_INTEGRAL_GAIN = 6400.0  # [1/s^2] takes up joint friction
+_INTEGRAL_LIMIT = 40.0  # [rad/s^2]
+
+
+class Interface(Enum):
+    """What a command means; the value is the name in topics and columns."""
+
+    EFFORT = "effort"
+    VELOCITY = "velocity"
+    POSITION = "position"
+
+
+class DriveBank:
+    """The drives of one robot.
+
+    Invariants: a refused command changes nothing but :attr:`refused`. Braked drives give no torque.
+    Torque never exceeds ``effort_limit``.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        effort_limit: FloatArray,
+        velocity_limit: FloatArray,
+        torque_constant: FloatArray,
+        thermal: ThermalModel,
+        timeout: float,
+    ) -> None:
+        """Start braked, without a command.
+
+        Args:
+            names: joint that each drive moves (n).
+            effort_limit: [N m] (n,).
+            velocity_limit: [rad/s] (n,), for the velocity and position interfaces.
+            torque_constant: at the joint [N m/A] (n,).
+            thermal: temperature of the windings.
+            timeout: silence after which all drives brake [s].
+        """
+        self.names = tuple(names)
+        self.effort_limit = np.array(effort_limit, float)
+        self.velocity_limit = np.array(velocity_limit, float)
+        self.torque_constant = np.array(torque_constant, float)
+        self.thermal = thermal
+        self.timeout_ns = int(timeout * 1e9)
+        size = len(self.names)
+        self.interface: Interface | None = None
+        self.braked = True
+        self.refused = 0
+        self.torque: FloatArray = np.zeros(size)  # [N m] given now
+        self._command = np.zeros(size)
+        self._command_ns = 0
+        self._acceleration = np.zeros(size)
+        self._integral = np.zeros(size)
+        self._square_current = np.zeros(size)
+        self._thermal_time = 0.0
+        self._orders: dict[tuple[str, ...], np.ndarray] = {}
+
+    @property
+    def rated_current(self) -> FloatArray:
+        """Current at the effort limit [A] (n,)."""
+        return self.effort_limit / self.torque_constant
+
+    @property
+    def current(self) -> FloatArray:
+        """Signed current [A] (n,)."""
+        return self.torque / self.torque_constant
+
+    @property
+    def duty(self) -> FloatArray:
+        """Current over rated current, -1 to 1 (n,)."""
+        return self.torque / self.effort_limit
+
+    def command(
+        self, interface: Interface, values: FloatArray, names: Sequence[str], now_ns: int
+    ) -> None:
+        """Take a command.
+
+        Args:
+            interface: what it is for.
+            values: [N m], [rad/s] or [rad], one a joint.
+            names: joint of each value; empty = in the drives' order.
+            now_ns: CLOCK_MONOTONIC [ns].
+
+        Raises:
+            InputError: wrong size, a value that is not finite, unknown or repeated names. Nothing has
+                changed then, and the time-out goes on.
+        """
+        try:
+            ordered = self._ordered(interface, np.asarray(values, float), tuple(names))
+        except InputError:
+            self.refused += 1
+            raise
+        self._command[:] = ordered
+        self._command_ns = now_ns
+        if interface is not self.interface or self.braked:
+            self._integral[:] = 0.0
+        self.interface = interface
+        self.braked = False
+
+    def update(self, position: FloatArray, velocity: FloatArray, dt: float, now_ns: int) -> None:
+        """Check the time-out and run the drives' own loops for one physics step of ``dt`` [s]."""
+        if not self.braked and now_ns - self._command_ns > self.timeout_ns:
+            self.brake()
+        if self.braked or self.interface is Interface.EFFORT:
+            return
+        if self.interface is Interface.POSITION:
+            wanted = _POSITION_GAIN * (self._command - position)
+        else:
+            wanted = self._command
+        error = np.clip(wanted, -self.velocity_limit, self.velocity_limit) - velocity
+        self._integral += _INTEGRAL_GAIN * dt * error
+        np.clip(self._integral, -_INTEGRAL_LIMIT, _INTEGRAL_LIMIT, out=self._integral)
+        np.multiply(error, _VELOCITY_GAIN, out=self._acceleration)
+        self._acceleration += self._integral
+
+    @property
+    def wanted_acceleration(self) -> FloatArray | None:
+        """What the plant must turn into torque [rad/s^2] (n,); None = the torque was commanded or is 0."""
+        if self.braked or self.interface is Interface.EFFORT:
+            return None
+        return self._acceleration
+
+    def apply(self, wanted: FloatArray | None, dt: float) -> FloatArray:
+        """Return the torque of this step [N m] (n,), inside the limits; count its losses.
+
+        Args:
+            wanted: torque that realizes :attr:`wanted_acceleration` [N m] (n,); None in effort mode.
+            dt: physics step [s].
+        """
+        if self.braked:
+            self.torque[:] = 0.0
+        else:
+            source = self._command if wanted is None else wanted
+            np.clip(source, -self.effort_limit, self.effort_limit, out=self.torque)
+        self._square_current += dt * np.square(self.torque / self.torque_constant)
+        self._thermal_time += dt
+        return self.torque
+
+    def warm(self) -> None:
+        """Bring the temperatures up to the present; called at the drive states' rate."""
+        if self._thermal_time > 0.0:
+            self.thermal.step(self._square_current / self._thermal_time, self._thermal_time)
+        self._square_current[:] = 0.0
+        self._thermal_time = 0.0
+
+    def brake(self) -> None:
+        """Engage all brakes; the next good command releases them."""
+        self.braked = True
+        self.torque[:] = 0.0
+        self._integral[:] = 0.0
+
+    def _ordered(
+        self, interface: Interface, values: FloatArray, names: tuple[str, ...]
+    ) -> FloatArray:
+        field = f"{interface.value} command"
+        size = len(self.names)
+        if values.shape != (size,):
+            raise InputError(field, f"{size} values", values.shape)
+        if not np.isfinite(values).all():
+            raise InputError(field, "finite", values.tolist())
+        if not names:
+            return values
+        order = self._orders.get(names)
+        if order is None:
+            if sorted(names) != sorted(self.names):
+                raise InputError(f"{field} names", f"each of {', '.join(self.names)} once", names)
+            order = np.array([names.index(name) for name in self.names])
+            self._orders[names] = order  # bounded: only permutations of our own names get here
+        ordered: FloatArray = values[order]
+        return ordered

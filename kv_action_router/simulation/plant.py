@@ -1,0 +1,141 @@
+"""Robot, drives and scene as one thing that steps: no ROS, no clock of its own.
+
+    plant = Plant(config, home, velocity_limit)
+    plant.drives.command(Interface.EFFORT, torque, (), now_ns)
+    contact = plant.step(now_ns)
+"""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+
+from kv_action_router.contracts import FloatArray
+from kv_action_router.errors import ConfigError
+from kv_action_router.simulation.config import SimulationConfig
+from kv_action_router.simulation.drives import DriveBank
+from kv_action_router.simulation.scene import TARGET_BODY, build_scene
+from kv_action_router.simulation.thermal import ThermalModel
+from kv_action_router.simulation.truth import Contact, ContactTruth
+
+# A brake is dry friction far above the drive's torque. The solver's friction creeps under load; the
+# stiffest impedance it takes leaves some 1e-5 rad/s.
+_BRAKE_SOLREF = (0.002, 1.0)
+_BRAKE_SOLIMP = (0.9999, 0.9999, 0.001, 0.5, 2.0)
+
+
+class Plant:
+    """The simulated robot in its scene. One thread may use it.
+
+    Invariant: time passes only in :meth:`step`, one ``config.physics_step`` a call.
+    """
+
+    def __init__(
+        self, config: SimulationConfig, home: FloatArray, velocity_limit: FloatArray
+    ) -> None:
+        """Build the scene with the arm at ``home`` [rad] (n,), held by its brakes.
+
+        Args:
+            config: of the simulation.
+            home: joint positions at start [rad] (n,).
+            velocity_limit: for the drives' own velocity and position loops [rad/s] (n,).
+
+        Raises:
+            ConfigError: a list of one value a drive has another length.
+            RobotModelError: see :func:`build_scene`.
+        """
+        self.model = build_scene(config)
+        self.data = mujoco.MjData(self.model)
+        self.dt = config.physics_step
+        self.steps = 0
+        size = self.model.nv
+        for name in ("torque_constant", "initial_temperature"):
+            if len(getattr(config, name)) != size:
+                raise ConfigError(name, f"{size} values, one a drive", getattr(config, name))
+        self.data.qpos[:] = home
+        mujoco.mj_forward(self.model, self.data)
+
+        effort_limit = np.array(self.model.jnt_actfrcrange[:, 1])
+        torque_constant = np.array(config.torque_constant)
+        thermal = ThermalModel(
+            effort_limit / torque_constant,
+            np.array(config.initial_temperature),
+            ambient=config.ambient_temperature,
+            rated_rise=config.rated_temperature_rise,
+            time_constant=config.thermal_time_constant,
+            temperature_coefficient=config.temperature_coefficient,
+        )
+        names = [config.joint_prefix + self.model.joint(i).name for i in range(self.model.njnt)]
+        self.drives = DriveBank(
+            names, effort_limit, velocity_limit, torque_constant, thermal, config.command_timeout
+        )
+        self.truth = ContactTruth(self.model)
+        self._friction = np.array(self.model.dof_frictionloss)
+        self._friction_solref = np.array(self.model.dof_solref)
+        self._friction_solimp = np.array(self.model.dof_solimp)
+        self._brake_friction = config.brake_ratio * effort_limit
+        self._held = False
+        self._wanted = np.zeros(size)
+        self._target_height = config.target_height
+        self._mocap = int(self.model.body_mocapid[self.model.body(TARGET_BODY).id])
+        self._set_brakes(True)
+
+    @property
+    def position(self) -> FloatArray:
+        """True joint positions [rad] (n,); a view."""
+        position: FloatArray = self.data.qpos
+        return position
+
+    @property
+    def velocity(self) -> FloatArray:
+        """True joint velocities [rad/s] (n,); a view."""
+        velocity: FloatArray = self.data.qvel
+        return velocity
+
+    @property
+    def time(self) -> float:
+        """Simulated time [s]."""
+        return self.steps * self.dt
+
+    @property
+    def target(self) -> FloatArray:
+        """True center of the target's top face, base frame [m] (3,)."""
+        return np.array(self.data.mocap_pos[self._mocap])
+
+    @property
+    def tip(self) -> FloatArray:
+        """True foremost point of the tool, base frame [m] (3,)."""
+        return self.truth.tip(self.data)
+
+    def place_target(self, x: float, y: float, yaw: float = 0.0) -> None:
+        """Put the target on the table with its center at x, y [m], turned by ``yaw`` [rad]."""
+        self.data.mocap_pos[self._mocap] = (x, y, self._target_height)
+        self.data.mocap_quat[self._mocap] = (np.cos(yaw / 2), 0.0, 0.0, np.sin(yaw / 2))
+        self.truth.rearm()
+
+    def step(self, now_ns: int) -> Contact | None:
+        """Advance one physics step; return the touch of the target that began in it, if any.
+
+        Args:
+            now_ns: CLOCK_MONOTONIC, against which the drives' time-out runs [ns].
+        """
+        drives = self.drives
+        drives.update(self.data.qpos, self.data.qvel, self.dt, now_ns)
+        if drives.braked is not self._held:
+            self._set_brakes(drives.braked)
+        acceleration = drives.wanted_acceleration
+        wanted = None
+        if acceleration is not None:
+            mujoco.mj_mulM(self.model, self.data, self._wanted, acceleration)
+            self._wanted += self.data.qfrc_bias
+            wanted = self._wanted
+        self.data.qfrc_applied[:] = drives.apply(wanted, self.dt)
+        mujoco.mj_step(self.model, self.data)
+        self.steps += 1
+        return self.truth.check(self.data)
+
+    def _set_brakes(self, engaged: bool) -> None:
+        self._held = engaged
+        self.model.dof_frictionloss[:] = self._brake_friction if engaged else self._friction
+        self.model.dof_solref[:] = _BRAKE_SOLREF if engaged else self._friction_solref
+        self.model.dof_solimp[:] = _BRAKE_SOLIMP if engaged else self._friction_solimp
