@@ -32,9 +32,9 @@ def solve_ik(
     """Return joint positions [rad] (n,) that put the tool tip at a pose.
 
     Levenberg-Marquardt with the damping of Sugihara, "Solvability-unconcerned inverse kinematics
-    by the Levenberg-Marquardt method" (IEEE T-RO 2011): half the squared error plus a floor, so that
-    it neither jumps at singularities nor slows down near the solution. Tries the seed, then home, then a
-    few fixed random positions.
+    by the Levenberg-Marquardt method" (IEEE T-RO 2011): half the squared error plus a floor, so
+    that it neither jumps at singularities nor slows down near the solution. Tries the seed, then
+    home, then a few fixed random positions.
 
     Args:
         target_position: [m] (3,), base frame.
@@ -45,7 +45,7 @@ def solve_ik(
         upper: [rad] (n,).
 
     Raises:
-        UnreachableError: no start converged inside the limits; the message names the remaining error.
+        UnreachableError: no start converged inside the limits; the message names the error left.
     """
     target = np.asarray(target_position, dtype=float)
     if target.shape != (3,) or not np.isfinite(target).all():

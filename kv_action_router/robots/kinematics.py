@@ -19,7 +19,8 @@ class Kinematics:
     results live in one workspace.
 
     Raises:
-        RobotModelError: the MJCF cannot be read, a frame is missing, or a joint is not of one degree of freedom.
+        RobotModelError: the MJCF cannot be read, a frame is missing, or a joint does not have one
+            degree of freedom.
     """
 
     def __init__(self, mjcf: Path, base: str, tip: str) -> None:
@@ -54,7 +55,7 @@ class Kinematics:
         return np.array(tip.translation), np.array(tip.rotation)
 
     def jacobian(self, q: FloatArray) -> FloatArray:
-        """Return the tip's Jacobian (6, n): linear then angular velocity, axes of the base frame."""
+        """Return the tip's Jacobian (6, n): linear, then angular velocity, in the base frame."""
         return pin.computeFrameJacobian(
             self.model, self.data, q, self._tip, pin.LOCAL_WORLD_ALIGNED
         )

@@ -64,7 +64,8 @@ def parse_limits(names: Sequence[str], joints: Mapping[str, Any], source: str) -
     unknown = sorted(set(joints) - set(names))
     if unknown:
         raise RobotModelError(
-            f"{source}: limits for unknown joint {', '.join(unknown)}; joints are {', '.join(names)}"
+            f"{source}: limits for unknown joint {', '.join(unknown)}; "
+            f"joints are {', '.join(names)}"
         )
     rows = [_parse_joint(name, joints.get(name), source) for name in names]
     columns = {key: np.array([row[key] for row in rows], dtype=float) for key in _KNOWN[:-1]}
@@ -80,7 +81,8 @@ def _parse_joint(name: str, entry: Any, source: str) -> dict[str, float]:
     unknown = sorted(str(key) for key in set(entry) - set(_KNOWN))
     if unknown:
         raise RobotModelError(
-            f"{source}: {name} has unknown limit {', '.join(unknown)}; limits are {', '.join(_KNOWN)}"
+            f"{source}: {name} has unknown limit {', '.join(unknown)}; "
+            f"limits are {', '.join(_KNOWN)}"
         )
     continuous = entry.get("continuous", False)
     if not isinstance(continuous, bool):

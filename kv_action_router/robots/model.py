@@ -93,7 +93,7 @@ class RobotModel:
         The answer is kept for each list of names seen.
 
         Raises:
-            MissingJointsError: a joint of the robot is not in ``names``; all missing ones are named.
+            MissingJointsError: joints of the robot are not in ``names``; all of them are named.
             InputError: a joint of the robot is in ``names`` twice.
         """
         key = tuple(names)
@@ -119,15 +119,21 @@ class RobotModel:
         return self.kinematics.forward(q)
 
     def jacobian(self, q: FloatArray) -> FloatArray:
-        """Return the tip's Jacobian (6, n): linear then angular velocity, axes of the base frame."""
+        """Return the tip's Jacobian (6, n): linear, then angular velocity, in the base frame."""
         return self.kinematics.jacobian(q)
 
     def gravity_torque(self, q: FloatArray) -> FloatArray:
-        """Return the torque that holds the arm against gravity [N m] (n,); overwritten by the next call."""
+        """Return the torque that holds the arm against gravity [N m] (n,).
+
+        The array is overwritten by the next call.
+        """
         return self.kinematics.gravity_torque(q)
 
     def inverse_dynamics(self, q: FloatArray, v: FloatArray, a: FloatArray) -> FloatArray:
-        """Return the torque for a motion, without friction [N m] (n,); overwritten by the next call."""
+        """Return the torque for a motion, without friction [N m] (n,).
+
+        The array is overwritten by the next call.
+        """
         return self.kinematics.inverse_dynamics(q, v, a)
 
     def link_spheres(self, q: FloatArray) -> FloatArray:
@@ -170,7 +176,7 @@ class RobotModel:
 
 
 def _check_against(model: Any, limits: JointLimits, source: str) -> None:
-    """Refuse limits wider than the MJCF's: a typing error there would not be seen before it breaks."""
+    """Refuse limits wider than the MJCF's: a slip of the pen would not show before it breaks."""
     for index, name in enumerate(limits.names):
         if limits.continuous[index] != bool(np.isinf(model.upperPositionLimit[index])):
             raise RobotModelError(f"{source}: {name} is continuous in one of MJCF and YAML only")

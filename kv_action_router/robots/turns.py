@@ -16,7 +16,7 @@ def whole_turns(
     """Return the shift [rad] that brings ``position`` nearest to ``reference`` by whole turns.
 
     The shift is k * 2 pi with integer k for continuous joints and 0 for all others: the angle
-    of a bounded joint is not the same after a turn. Add it to a whole motion, so that its shape stays.
+    of a bounded joint is not the same after a turn. Add it to a whole motion: its shape stays.
 
     Args:
         position: where a motion starts [rad] (n,).
