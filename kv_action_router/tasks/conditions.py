@@ -71,6 +71,11 @@ class HeldCondition:
         self._before = [_NAN] * len(condition.predicates)  # for jumps
         self.reset()
 
+    @property
+    def holding(self) -> bool:
+        """Whether every predicate held on the newest sample."""
+        return self._begin_ns >= 0
+
     def reset(self) -> None:
         """Forget everything that was seen."""
         self.held_ns = 0

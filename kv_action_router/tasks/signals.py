@@ -12,6 +12,7 @@ class SignalInfo:
     Attributes:
         unit: SI unit; empty = a share or a count.
         source: stream that the signal is made from.
+        each: what there is a value for each of (joint, drive, node, topic); empty = one value.
         stale_after_ms: an older value counts as not measured [ms]; a few periods of its stream.
         description: a clause in lower case.
     """
@@ -20,12 +21,13 @@ class SignalInfo:
     source: str
     stale_after_ms: float
     description: str
+    each: str = ""
 
 
 _WRENCH_MS = 15.0  # 500 Hz stream
 _FEEDBACK_MS = 50.0  # 100 Hz stream
 _DRIVE_MS = 100.0  # 50 Hz stream
-_KEY_MS = 500.0  # ages are carried on between two keys, so silence shows as age, not as absence
+_MONITOR_MS = 50.0  # what the monitor measures itself, on each of its ticks
 
 SIGNALS: dict[str, SignalInfo] = {
     "wrench_force": SignalInfo(
@@ -44,13 +46,37 @@ SIGNALS: dict[str, SignalInfo] = {
         "rad/s", "execution_feedback", _FEEDBACK_MS, "largest joint speed of the set-point"
     ),
     "tracking_error": SignalInfo(
-        "rad", "execution_feedback", _FEEDBACK_MS, "largest distance of set-point and measurement"
+        "rad",
+        "execution_feedback",
+        _FEEDBACK_MS,
+        "distance of set-point and measurement while the injector controls the joint",
+        "joint",
     ),
-    "drive_temperature": SignalInfo("degC", "drive_state", _DRIVE_MS, "of the hottest drive"),
-    "drive_current": SignalInfo("A", "drive_state", _DRIVE_MS, "largest current of a drive"),
-    "drive_load": SignalInfo(
-        "", "drive_state", _DRIVE_MS, "largest current of a drive over its rated current"
+    "drive_temperature": SignalInfo("degC", "drive_state", _DRIVE_MS, "plausible only", "drive"),
+    "drive_current": SignalInfo("A", "drive_state", _DRIVE_MS, "magnitude", "drive"),
+    "drive_load": SignalInfo("", "drive_state", _DRIVE_MS, "current over rated current", "drive"),
+    "image_age": SignalInfo(
+        "s", "task_key", _MONITOR_MS, "age of the newest image that the encoder has used"
     ),
-    "image_age": SignalInfo("s", "task_key", _KEY_MS, "age of the image behind the target slice"),
-    "key_age": SignalInfo("s", "task_key", _KEY_MS, "time since the newest key was received"),
+    "key_age": SignalInfo("s", "task_key", _MONITOR_MS, "time since the newest key was received"),
+    "heartbeat_age": SignalInfo(
+        "s", "heartbeats", _MONITOR_MS, "time since the last sign of life", "node"
+    ),
+    "deadline_misses": SignalInfo(
+        "",
+        "DDS events",
+        _MONITOR_MS,
+        "missed deadlines of the last second, while the topic's writer should be at work",
+        "topic",
+    ),
+    "lease_losses": SignalInfo(
+        "",
+        "DDS events",
+        _MONITOR_MS,
+        "liveliness leases that ran out in the last second, while the writer should be at work",
+        "topic",
+    ),
+    "incompatible_qos": SignalInfo(
+        "", "DDS events", _MONITOR_MS, "writers whose profile this reader refuses", "topic"
+    ),
 }

@@ -1,0 +1,1 @@
+"""Stage 5: samples of every stream to signals, failure events and stage conditions; no ROS."""

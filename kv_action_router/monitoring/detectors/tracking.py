@@ -1,0 +1,46 @@
+"""Tracking: how far the arm is from its set-point, how fast it moves, and how far the motion is."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from kv_action_router.contracts import ExecutionFeedback, FloatArray, InjectorState
+from kv_action_router.monitoring.signals import SignalTable
+
+_CONTROLLED = (InjectorState.HOLD, InjectorState.FOLLOW, InjectorState.RAMP)
+
+
+class TrackingDetector:
+    """Writes ``tracking_error`` [rad] of each joint, ``joint_speed``, ``setpoint_speed`` [rad/s]
+    and ``motion_phase``.
+
+    An injector that controls nothing (inactive, stopped, fail-safe) has no tracking error: the
+    arm may then be anywhere.
+    """
+
+    def reset(self) -> None:
+        """Nothing is kept."""
+
+    def measure(self, table: SignalTable, now_ns: int) -> None:
+        """Nothing here changes with time alone."""
+
+    def on_feedback(self, feedback: ExecutionFeedback, receipt_ns: int, table: SignalTable) -> None:
+        """Take one feedback."""
+        table.put("joint_speed", _largest(feedback.velocity), receipt_ns)
+        table.put("setpoint_speed", _largest(feedback.setpoint_velocity), receipt_ns)
+        table.put("motion_phase", feedback.phase, receipt_ns)
+        if feedback.state not in _CONTROLLED or len(feedback.setpoint_position) != len(
+            feedback.position
+        ):
+            table.forget("tracking_error")
+            return
+        errors = np.abs(feedback.setpoint_position - feedback.position).tolist()
+        for joint, error in zip(feedback.joints, errors, strict=False):
+            table.put("tracking_error", error, receipt_ns, joint)
+
+
+def _largest(values: FloatArray) -> float:
+    """Largest magnitude; NaN when there is none or one of them is NaN."""
+    return float(np.abs(values).max()) if len(values) else math.nan

@@ -1,0 +1,243 @@
+"""The failure monitor without ROS: samples in, failure reports and stage conditions out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kv_action_router.contracts import (
+    Decision,
+    DriveSample,
+    ExecutionFeedback,
+    StageCondition,
+    TaskState,
+)
+from kv_action_router.monitoring.config import MonitorConfig
+from kv_action_router.monitoring.detectors.base import Detection
+from kv_action_router.monitoring.detectors.contact import ContactDetector
+from kv_action_router.monitoring.detectors.deadline import DeadlineDetector
+from kv_action_router.monitoring.detectors.heartbeat import HeartbeatDetector
+from kv_action_router.monitoring.detectors.held import HeldThreshold
+from kv_action_router.monitoring.detectors.thermal import ThermalDetector
+from kv_action_router.monitoring.detectors.tracking import TrackingDetector
+from kv_action_router.monitoring.detectors.vision import ImageAgeDetector
+from kv_action_router.monitoring.events import FailureReport, ReportThrottle, report_of
+from kv_action_router.monitoring.expectation import PRODUCERS, Expectation
+from kv_action_router.monitoring.response import Response, Rule
+from kv_action_router.monitoring.samples import (
+    HeartbeatSample,
+    KeySample,
+    StopSample,
+    TransportSample,
+    WrenchSample,
+)
+from kv_action_router.monitoring.signals import SignalTable, SignalView
+from kv_action_router.monitoring.stages import REFUSED, Stage, StageWatch
+
+_AGES_PERIOD_NS = 8_000_000  # heartbeats and image ages
+_COUNTS_PERIOD_NS = 20_000_000  # DDS events
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one update found.
+
+    Attributes:
+        reports: to be published, throttled and counted.
+        conditions: of the stage under way, to be published.
+        responses: reports whose responses must be carried out now; never throttled.
+    """
+
+    reports: list[FailureReport] = field(default_factory=list)
+    conditions: list[StageCondition] = field(default_factory=list)
+    responses: list[FailureReport] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleStatus:
+    """State of one row of the response table, for diagnostics."""
+
+    rule: Rule
+    active: tuple[Detection, ...]
+    count: int
+
+
+class FailureMonitor:
+    """Turns samples of every stream into signals and judges all conditions over them.
+
+    Used by one thread. Nothing here waits, logs, or knows of ROS.
+    """
+
+    def __init__(
+        self,
+        rules: Sequence[Rule],
+        find_stage: Callable[[str, str], Stage | None],
+        *,
+        nodes: Sequence[str],
+        config: MonitorConfig | None = None,
+        producers: Mapping[str, tuple[str, ...]] = PRODUCERS,
+    ) -> None:
+        """Build the detectors.
+
+        Args:
+            rules: the response table.
+            find_stage: definition by task and stage name.
+            nodes: that must give signs of life.
+            config: parameters of the stage.
+            producers: watched topics and the nodes that must be active for their writers to work.
+        """
+        self.config = config or MonitorConfig()
+        self.table = SignalTable()
+        self.stages = StageWatch(find_stage)
+        self.heartbeats = HeartbeatDetector(nodes, self.config.heartbeat_grace)
+        self.contact = ContactDetector()
+        self.tracking = TrackingDetector()
+        self.thermal = ThermalDetector()
+        self.vision = ImageAgeDetector()
+        self.deadlines = DeadlineDetector(
+            tuple(producers),
+            Expectation(self.heartbeats.is_active, lambda: self.stages.in_force, producers),
+        )
+        self._view = SignalView(self.table)
+        self._watches = [(rule, HeldThreshold(rule.condition)) for rule in rules]
+        self._throttle = ReportThrottle(self.config.repeat_period)
+        self._decision = Decision()
+        self._tare_wanted = False
+        self._stop_asked = False
+        self._ages_ns = 0
+        self._counts_ns = 0
+        self._handlers: dict[type, Callable[[Any, int], None]] = {
+            WrenchSample: lambda sample, _: self.contact.on_wrench(sample, self.table),
+            ExecutionFeedback: self._on_feedback,
+            DriveSample: lambda sample, _: self.thermal.on_drives(sample, self.table),
+            HeartbeatSample: lambda sample, _: self.heartbeats.on_heartbeat(sample),
+            KeySample: lambda sample, _: self.vision.on_key(sample),
+            TransportSample: lambda sample, _: self.deadlines.on_event(sample),
+            TaskState: self._on_task_state,
+            StopSample: self._on_stop,
+        }
+
+    def reset(self) -> None:
+        """Forget everything, as on activation."""
+        self.table.clear()
+        self.stages.reset()
+        for detector in (self.heartbeats, self.contact, self.tracking, self.thermal):
+            detector.reset()
+        self.vision.reset()
+        self.deadlines.reset()
+        for _, watch in self._watches:
+            watch.reset()
+        self._throttle.reset()
+        self._decision = Decision()
+        self._tare_wanted = False
+        self._stop_asked = False
+        self._ages_ns = self._counts_ns = 0
+
+    def update(self, now_ns: int, samples: Iterable[object] = ()) -> Verdict:
+        """Take samples, measure what changes with time alone, judge every condition.
+
+        Args:
+            now_ns: CLOCK_MONOTONIC [ns].
+            samples: received since the last update, in order of receipt.
+
+        Raises:
+            TypeError: a sample is of no known type.
+        """
+        for sample in samples:
+            handler = self._handlers.get(type(sample))
+            if handler is None:
+                raise TypeError(f"cannot take a sample of type {type(sample).__name__}")
+            handler(sample, now_ns)
+        self._measure(now_ns)
+        verdict = Verdict(reports=self._throttle.due(now_ns))
+        self._view.now_ns = now_ns
+        self._judge_rules(now_ns, verdict)
+        condition = self.stages.update(self.table, self._view, now_ns)
+        if condition is not None:
+            verdict.conditions.append(condition)
+        return verdict
+
+    def status(self) -> list[RuleStatus]:
+        """Return the state of every row of the response table."""
+        return [
+            RuleStatus(rule, tuple(watch.active.values()), self._throttle.count(rule.name))
+            for rule, watch in self._watches
+        ]
+
+    # --- inside -------------------------------------------------------------------------------
+
+    def _measure(self, now_ns: int) -> None:
+        if not 0 <= now_ns - self._ages_ns < _AGES_PERIOD_NS:
+            self._ages_ns = now_ns
+            self.heartbeats.measure(self.table, now_ns)
+            self.vision.measure(self.table, now_ns)
+        if not 0 <= now_ns - self._counts_ns < _COUNTS_PERIOD_NS:
+            self._counts_ns = now_ns
+            self.deadlines.measure(self.table, now_ns)
+
+    def _judge_rules(self, now_ns: int, verdict: Verdict) -> None:
+        changed = self.table.take_changed()
+        for rule, watch in self._watches:
+            if not watch.engaged and changed.isdisjoint(rule.condition.signals):
+                continue  # nothing new can make it true
+            for detection in watch.update(self.table, self._view):
+                self._found(rule, detection, now_ns, verdict)
+            if rule.stops and watch.active and not self._stop_asked:
+                # released while the cause is still there
+                self._stop_asked = True
+                detection = next(iter(watch.active.values()))
+                verdict.responses.append(self._report(rule, detection, now_ns))
+
+    def _found(self, rule: Rule, detection: Detection, now_ns: int, verdict: Verdict) -> None:
+        report = self._report(rule, detection, now_ns)
+        sent = self._throttle.offer(report)
+        if sent is not None:
+            verdict.reports.append(sent)
+        if rule.stops:
+            self._stop_asked = True
+        if Response.COMPLETE in rule.responses:
+            condition = self.stages.complete(detection)
+            if condition is not None:
+                verdict.conditions.append(condition)
+        if rule.responses != (Response.NONE,):
+            verdict.responses.append(report)
+
+    def _report(self, rule: Rule, detection: Detection, now_ns: int) -> FailureReport:
+        state = self.stages.state
+        return report_of(
+            rule,
+            detection,
+            decision=self._decision,
+            task=state.task if state is not None else "",
+            stage=state.stage if state is not None else "",
+            detail=self.deadlines.detail.get(detection.source, ""),
+            now_ns=now_ns,
+        )
+
+    def _on_task_state(self, state: TaskState, now_ns: int) -> None:
+        before = self.stages.state
+        if self.stages.on_task_state(state, now_ns):
+            # The tool may still touch what the stage before was allowed to touch.
+            touching = (
+                before is not None and before.goal_id == state.goal_id and before.allowed_contact
+            )
+            self._tare_wanted = not touching
+
+    def _on_feedback(self, feedback: ExecutionFeedback, now_ns: int) -> None:
+        at_rest = self.table.value("joint_speed", now_ns) <= self.config.rest_speed
+        self.tracking.on_feedback(feedback, min(feedback.monotonic_ns, now_ns), self.table)
+        if feedback.event not in REFUSED:
+            self._decision = feedback.decision
+        begins = self.stages.on_feedback(feedback)
+        if begins:
+            for rule, watch in self._watches:
+                if Response.COMPLETE in rule.responses:
+                    watch.reset()  # what held before the stage's motion doesn't end it
+        tare_due = (begins and self._tare_wanted) or not self.contact.has_tare
+        # Judged by the sample before: the motion has not moved the arm yet.
+        if tare_due and at_rest and self.contact.tare(now_ns):
+            self._tare_wanted = False
+
+    def _on_stop(self, sample: StopSample, now_ns: int) -> None:
+        self._stop_asked = sample.engaged

@@ -1,0 +1,217 @@
+"""Stage conditions: has the stage under way reached its goal, or can it no longer do so?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from kv_action_router.contracts import (
+    ExecutionFeedback,
+    InjectorEvent,
+    InjectorState,
+    StageCondition,
+    TaskState,
+    TaskStatus,
+)
+from kv_action_router.monitoring.detectors.base import Detection
+from kv_action_router.monitoring.signals import NO_SOURCE, SignalTable, SignalView
+from kv_action_router.tasks.conditions import Condition, HeldCondition
+
+TIMEOUT = "timeout"  # name of the condition that a stage's timeout is reported as
+STAGE_DURATION = "stage_duration"  # its signal [s]
+
+REFUSED = frozenset(
+    {
+        InjectorEvent.CHUNK_LATE,
+        InjectorEvent.CHUNK_EPOCH,
+        InjectorEvent.CHUNK_ORDER,
+        InjectorEvent.CHUNK_INVALID,
+    }
+)  # these feedbacks carry the decision of a chunk that is not in force
+_MOVING = frozenset({InjectorState.FOLLOW, InjectorState.RAMP, InjectorState.HOLD})
+
+
+class Stage(Protocol):
+    """What is read of a stage's definition."""
+
+    @property
+    def end(self) -> Sequence[Condition]:
+        """Any of them ends the stage."""
+
+    @property
+    def failure(self) -> Sequence[Condition]:
+        """Any of them fails the stage."""
+
+    @property
+    def timeout(self) -> float:
+        """Longest running time [s]; 0 = none."""
+
+
+class StageWatch:
+    """Judges the conditions of the stage under way.
+
+    Invariant: at most one condition is handed out for each decision of a goal, and only samples
+    count that were received after the injector took over the decision's motion, without a break.
+    """
+
+    def __init__(self, find_stage: Callable[[str, str], Stage | None]) -> None:
+        """Watch stages.
+
+        Args:
+            find_stage: definition by task and stage name; None = not known.
+        """
+        self._find_stage = find_stage
+        self._conditions: list[tuple[HeldCondition, bool]] = []
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the task."""
+        self.state: TaskState | None = None
+        self._stage: Stage | None = None
+        self._conditions = []
+        self._since_ns = -1  # motion in force since; -1 = it is not
+        self._answered = False
+        self._ran_ns = 0  # running time before the present run
+        self._run_begin_ns = -1
+
+    @property
+    def running(self) -> bool:
+        """Whether a stage is under way and not interrupted."""
+        return self.state is not None and self.state.status == TaskStatus.RUNNING
+
+    @property
+    def in_force(self) -> bool:
+        """Whether the injector follows the motion of the stage's present decision."""
+        return self._since_ns >= 0
+
+    def on_task_state(self, state: TaskState, now_ns: int) -> bool:
+        """Take the task's state; return whether another stage has begun."""
+        before, self.state = self.state, state
+        entered = before is None or (before.goal_id, before.stage_index, before.stage) != (
+            state.goal_id,
+            state.stage_index,
+            state.stage,
+        )
+        if entered:
+            self._stage = self._find_stage(state.task, state.stage) if state.stage else None
+            self._ran_ns = 0
+            self._run_begin_ns = -1
+        if entered or before is None or before.decision.decision_id != state.decision.decision_id:
+            self._begin()
+        if not self.running:
+            self._suspend()
+            if self._run_begin_ns >= 0:
+                self._ran_ns += max(0, now_ns - self._run_begin_ns)
+                self._run_begin_ns = -1
+        elif self._run_begin_ns < 0:
+            self._run_begin_ns = now_ns
+        return entered
+
+    def on_feedback(self, feedback: ExecutionFeedback) -> bool:
+        """Take a feedback; return whether it is the first one of the stage's own motion."""
+        if feedback.event in REFUSED or self.state is None or not self.running:
+            return False
+        wanted = self.state.decision.decision_id
+        if feedback.decision.decision_id != wanted or feedback.state not in _MOVING:
+            self._suspend()
+            return False
+        if self._since_ns >= 0 or feedback.state != InjectorState.FOLLOW:
+            return False
+        self._since_ns = feedback.monotonic_ns
+        return True
+
+    def update(self, table: SignalTable, view: SignalView, now_ns: int) -> StageCondition | None:
+        """Judge the newest samples; return what was satisfied just now.
+
+        Args:
+            table: of the signals.
+            view: of that table; its source and begin are changed here and put back.
+            now_ns: CLOCK_MONOTONIC [ns].
+        """
+        if self._stage is None or self._answered or not self.running:
+            return None
+        found = None
+        if self._since_ns >= 0:
+            view.source = NO_SOURCE
+            view.since_ns = self._since_ns
+            for held, is_failure in self._conditions:
+                receipt_ns = table.receipt_ns(held.condition.signals)
+                if receipt_ns >= self._since_ns and held.update(view, receipt_ns):
+                    found = self._answer(
+                        held.condition.name,
+                        is_failure,
+                        held.condition.signal,
+                        held.value,
+                        held.condition.limit,
+                        held.held_ns / 1e9,
+                        receipt_ns,
+                    )
+                    break
+            view.since_ns = 0
+        return found or self._timed_out(now_ns)
+
+    def complete(self, detection: Detection) -> StageCondition | None:
+        """Return the end of the stage that a condition of the response table asks for."""
+        if self._answered or not self.running or detection.receipt_ns < self._since_ns:
+            return None
+        if self._since_ns < 0:
+            return None
+        return self._answer(
+            detection.condition,
+            False,
+            detection.signal,
+            detection.value,
+            detection.limit,
+            detection.held,
+            detection.receipt_ns,
+        )
+
+    def _begin(self) -> None:
+        stage = self._stage
+        self._answered = False
+        self._since_ns = -1
+        self._conditions = []
+        if stage is not None:  # failures first: an end that comes with one is none
+            self._conditions += [(HeldCondition(item), True) for item in stage.failure]
+            self._conditions += [(HeldCondition(item), False) for item in stage.end]
+
+    def _suspend(self) -> None:
+        if self._since_ns >= 0:
+            self._since_ns = -1
+            for held, _ in self._conditions:
+                held.reset()
+
+    def _timed_out(self, now_ns: int) -> StageCondition | None:
+        if self._stage is None or self._stage.timeout <= 0.0 or self._run_begin_ns < 0:
+            return None
+        ran = (self._ran_ns + max(0, now_ns - self._run_begin_ns)) / 1e9
+        limit = self._stage.timeout
+        if ran <= limit:
+            return None
+        return self._answer(TIMEOUT, True, STAGE_DURATION, ran, limit, ran, now_ns)
+
+    def _answer(
+        self,
+        name: str,
+        is_failure: bool,
+        signal: str,
+        value: float,
+        limit: float,
+        held: float,
+        receipt_ns: int,
+    ) -> StageCondition:
+        assert self.state is not None  # noqa: S101 - update and complete have looked
+        self._answered = True
+        return StageCondition(
+            task=self.state.task,
+            goal_id=self.state.goal_id,
+            stage=self.state.stage,
+            decision_id=self.state.decision.decision_id,
+            condition=name,
+            is_failure=is_failure,
+            signal=signal,
+            value=value,
+            limit=limit,
+            held=held,
+            monotonic_ns=receipt_ns,
+        )

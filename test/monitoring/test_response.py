@@ -1,0 +1,121 @@
+"""The response table reads what it says, and refuses what it can't mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kv_action_router.errors import ConditionError
+from kv_action_router.monitoring.response import Response, Severity, load_rules, parse_rules
+from kv_action_router.tasks.signals import SIGNALS
+
+SHIPPED = Path(__file__).parents[2] / "config" / "conditions.yaml"
+
+ROW: dict[str, Any] = {
+    "name": "hot",
+    "signal": "drive_temperature",
+    "op": ">",
+    "limit": 70.0,
+    "clear_limit": 65.0,
+    "held_ms": 100,
+    "response": "derate",
+    "severity": "warning",
+    "error_code": 522,
+    "message": "{source} is at {value} {unit}, limit {limit}",
+}
+
+
+def test_a_row() -> None:
+    (rule,) = parse_rules({"conditions": [ROW]})
+    assert rule.name == "hot"
+    assert rule.condition.held_ms == 100.0
+    assert rule.condition.predicates[0].clear_limit == 65.0
+    assert rule.responses == (Response.DERATE,)
+    assert rule.severity is Severity.WARNING
+    assert not rule.stops
+    assert rule.describe("elbow", 71.25) == "elbow is at 71.25 degC, limit 70"
+    assert rule.describe("", 71.25).startswith("the robot is at")
+
+
+def test_several_responses_and_predicates() -> None:
+    row = {key: ROW[key] for key in ROW if key not in ("signal", "op", "limit", "clear_limit")}
+    row["all"] = [
+        {"signal": "tracking_error", "op": ">", "limit": 0.1},
+        {"signal": "joint_speed", "op": "<", "limit": 0.01},
+    ]
+    row["response"] = ["invalidate", "brake"]
+    (rule,) = parse_rules({"conditions": [row]})
+    assert rule.condition.signals == ("tracking_error", "joint_speed")
+    assert rule.responses == (Response.INVALIDATE, Response.BRAKE)
+    assert rule.stops
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"signal": "drive_temprature"}, ("signal", "'drive_temperature'")),
+        ({"response": "break"}, ("response", "'break'", "'brake'")),
+        ({"response": []}, ("response", "[]")),
+        ({"response": ["none", "brake"]}, ("response", "none only alone")),
+        ({"response": ["brake", "brake"]}, ("response", "distinct")),
+        ({"response": None}, ("response", "None")),
+        ({"severity": "bad"}, ("severity", "info, warning, error, fatal", "'bad'")),
+        ({"severity": 2}, ("severity", "2")),
+        ({"error_code": 422}, ("error_code", "500 to 599", "422")),
+        ({"error_code": "522"}, ("error_code", "'522'")),
+        ({"error_code": True}, ("error_code", "True")),
+        ({"message": ""}, ("message", "''")),
+        ({"message": "{node} is lost"}, ("message", "{source}", "{node}")),
+        ({"limits": 3}, ("field", "'limits'", "'limit'")),
+    ],
+)
+def test_errors_name_row_field_limit_and_value(
+    change: dict[str, Any], words: tuple[str, ...]
+) -> None:
+    with pytest.raises(ConditionError) as caught:
+        parse_rules({"conditions": [{**ROW, **change}]}, where="conditions.yaml")
+    for word in ("conditions.yaml: condition 'hot'", *words):
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("data", [None, [], {}, {"conditions": None}, {"conditions": [3]}])
+def test_what_is_no_table_is_refused(data: object) -> None:
+    with pytest.raises(ConditionError, match="conditions"):
+        parse_rules(data)
+
+
+def test_a_name_twice_is_refused() -> None:
+    with pytest.raises(ConditionError, match="unique.*'hot'"):
+        parse_rules({"conditions": [ROW, ROW]})
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConditionError, match=r"missing\.yaml"):
+        load_rules(tmp_path / "missing.yaml")
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("conditions: [", encoding="utf-8")
+    with pytest.raises(ConditionError, match=r"broken\.yaml"):
+        load_rules(broken)
+    broken.write_bytes(b"\xff\xfe\xfa")
+    with pytest.raises(ConditionError, match=r"broken\.yaml"):
+        load_rules(broken)
+
+
+def test_the_shipped_table() -> None:
+    rules = {rule.name: rule for rule in load_rules(SHIPPED)}
+    assert len(rules) == len(yaml.safe_load(SHIPPED.read_text(encoding="utf-8"))["conditions"])
+    assert len({rule.error_code for rule in rules.values()}) == len(rules)
+    assert rules["node_lost"].stops
+    assert rules["node_lost"].condition.limit == 0.060
+    assert rules["unexpected_contact"].condition.limit == 60.0
+    assert rules["unexpected_contact"].stops
+    assert rules["drive_hot"].responses == (Response.DERATE,)
+    assert Response.INVALIDATE in rules["tracking_lost"].responses
+    assert rules["tracking_lost"].stops
+    for rule in rules.values():
+        assert set(rule.condition.signals) <= set(SIGNALS)
+        if rule.stops:
+            assert rule.severity is Severity.FATAL
