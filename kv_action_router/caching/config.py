@@ -1,0 +1,117 @@
+"""Parameters of the cache manager."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kv_action_router.caching.domains import check_name
+from kv_action_router.configuration import Configuration, parameter
+from kv_action_router.errors import ConfigError, DomainError
+
+
+@dataclass(frozen=True)
+class CachingConfig(Configuration):
+    """What the cache manager needs to know.
+
+    Raises:
+        ConfigError: naming the field, its limit and the value received.
+    """
+
+    robot: str = parameter("ur5e", "robot model whose joint limits the guards use")
+    joint_prefix: str = parameter("", "prefix of the robot's joint names")
+    robot_id: str = parameter("ur5e", "identity of the robot")
+    domain: str = parameter("", "cache partition of the robot; empty = robot_id")
+    scene: str = parameter("default", "scene of keys that name none")
+    threshold: float = parameter(
+        0.85,
+        "similarity that a hit must exceed in scenes without their own",
+        minimum=-1.0,
+        maximum=1.0,
+    )
+    scene_names: Sequence[str] = parameter(
+        ("corridor", "warehouse"), "scenes that have their own threshold"
+    )
+    scene_thresholds: Sequence[float] = parameter(
+        (0.85, 0.72),
+        "similarity that a hit must exceed, one for each of scene_names",
+        minimum=-1.0,
+        maximum=1.0,
+    )
+    target_minimum: float = parameter(
+        0.75,
+        "similarity of the target slice alone that a hit must reach",
+        minimum=-1.0,
+        maximum=1.0,
+    )
+    candidates: int = parameter(
+        4, "candidates tried, best first, before a decision is a miss", minimum=1, maximum=64
+    )
+    capacity: int = parameter(
+        1000, "entries of the task and behavior layers", minimum=1, maximum=1_000_000
+    )
+    maximum_coefficients: int = parameter(
+        768,
+        "numbers in the coefficients of one behavior value",
+        minimum=2,
+        maximum=1_000_000,
+    )
+    maximum_knots: int = parameter(160, "knots of one behavior value", minimum=4, maximum=1_000_000)
+    maximum_dimensions: int = parameter(
+        32, "columns of one behavior value", minimum=1, maximum=1000
+    )
+    eviction: str = parameter(
+        "least_useful",
+        "which entry goes when the cache is full",
+        choices=("least_useful", "least_recently_used"),
+    )
+    merge_threshold: float = parameter(
+        0.995,
+        "similarity above which an insertion replaces an entry instead of adding one",
+        minimum=0.0,
+        maximum=1.0,
+    )
+    failure_limit: int = parameter(
+        2, "failures in a row that take an entry's confidence bit", minimum=1, maximum=1000
+    )
+    start_distance: float = parameter(
+        0.6,
+        "largest distance of a joint from the start of a cached motion",
+        unit="rad",
+        minimum=0.0,
+        maximum=6.283185307179586,
+    )
+    execution_values: str = parameter(
+        "",
+        "YAML file of the execution values at start; empty = the one that comes with the package",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.scene_names) != len(self.scene_thresholds):
+            raise ConfigError(
+                "scene_thresholds",
+                f"one for each of the {len(self.scene_names)} scene_names",
+                self.scene_thresholds,
+            )
+        if len(set(self.scene_names)) != len(self.scene_names):
+            raise ConfigError("scene_names", "without repetition", self.scene_names)
+        for field in ("robot_id", "domain"):
+            value = getattr(self, field)
+            if field == "domain" and not value:
+                continue
+            try:
+                check_name(field, value)
+            except DomainError as error:
+                raise ConfigError(field, "a name of a domain", value) from error
+
+    @property
+    def own_domain(self) -> str:
+        """Partition of this robot."""
+        return self.domain or self.robot_id
+
+    def threshold_of(self, scene: str) -> float:
+        """Return the similarity that a hit must exceed in a scene."""
+        if scene in self.scene_names:
+            return float(self.scene_thresholds[self.scene_names.index(scene)])
+        return self.threshold

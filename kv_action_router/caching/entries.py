@@ -1,0 +1,231 @@
+"""The entries of the task and behavior layers together: insert, merge, replace, remove, read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from kv_action_router.caching.eviction import EvictionPolicy
+from kv_action_router.caching.key_index import FREE
+from kv_action_router.caching.layers.behavior import BehaviorLayer, BehaviorSize, check_behavior
+from kv_action_router.caching.layers.task import NO_BEHAVIOR, TaskEntry, TaskLayer
+from kv_action_router.caching.partitions import Partition, Partitions
+from kv_action_router.contracts import BehaviorValue, Float32Array
+from kv_action_router.errors import EntryNotFoundError, StaleVersionError
+
+
+@dataclass(frozen=True, slots=True)
+class Insertion:
+    """What an insertion did.
+
+    Attributes:
+        entry_id, version: of the entry that holds the value now.
+        merged: it replaced the value of a near-duplicate.
+        evicted: entry that had to go for it and its partition, or None.
+    """
+
+    entry_id: int
+    version: int
+    merged: bool
+    evicted: tuple[int, Partition] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """What a domain holds: task entries, those with a behavior value, those without confidence."""
+
+    tasks: int
+    behaviors: int
+    not_confident: int
+
+
+class EntryTable:
+    """All entries. One thread writes; readers on other threads use :meth:`snapshot`.
+
+    Invariant: a reader that finds both stamps of its snapshot respected has read whole values.
+    """
+
+    def __init__(
+        self, capacity: int, size: BehaviorSize, eviction: EvictionPolicy, merge_threshold: float
+    ) -> None:
+        self.tasks = TaskLayer(capacity)
+        self.behaviors = BehaviorLayer(capacity, size)
+        self.partitions = Partitions()
+        self._eviction = eviction
+        self._merge_threshold = merge_threshold
+        self._buffers = self.tasks.index.buffers()
+        self._last_id = 0
+        self.decisions = 0  # clock of ``last_used``
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    # --- reading: any thread -------------------------------------------------------------------
+
+    def stamps(self) -> tuple[int, int]:
+        """Return the state of both layers, to be taken before anything is read."""
+        return self.tasks.pool.stamp, self.behaviors.pool.stamp
+
+    def intact(self, entry: TaskEntry, since: tuple[int, int]) -> bool:
+        """Return whether what was read of an entry since those stamps is whole."""
+        if entry.partition == FREE or not self.tasks.pool.intact(entry.slot, since[0]):
+            return False
+        return entry.behavior == NO_BEHAVIOR or self.behaviors.pool.intact(entry.behavior, since[1])
+
+    def alive(self, entry_id: int) -> bool:
+        """Return whether the entry is there and has a behavior value."""
+        slot = self.tasks.slots.get(entry_id)
+        return slot is not None and self.tasks.behavior[slot] != NO_BEHAVIOR
+
+    def touch(self, slot: int) -> None:
+        """Note that a decision used the entry."""
+        self.tasks.last_used[slot] = self.decisions
+
+    # --- writing: one thread -------------------------------------------------------------------
+
+    def get(self, entry_id: int, version: int | None = None) -> TaskEntry:
+        """Return an entry, for the writing thread.
+
+        Raises:
+            EntryNotFoundError: there is no such entry.
+            StaleVersionError: it has another version by now.
+        """
+        slot = self.tasks.slots.get(entry_id)
+        if slot is None:
+            near = self._nearest(entry_id)
+            raise EntryNotFoundError(f"entry_id must name an entry, got {entry_id}{near}")
+        entry = self.tasks.read(slot)
+        if version is not None and entry.version != version:
+            raise StaleVersionError(
+                f"entry_version must be {entry.version}, the one of entry {entry_id}, got {version}"
+            )
+        return entry
+
+    def insert(
+        self,
+        partition: Partition,
+        key: Float32Array,
+        value: BehaviorValue,
+        keep: int = 0,
+    ) -> Insertion:
+        """Insert a value under a prepared key, or replace that of a near-duplicate.
+
+        Args:
+            partition: where it is a candidate; ``robot`` is filled in from the key.
+            key: as ``prepare_key`` returns it.
+            value: behavior.
+            keep: entry that must not be evicted (the one being executed).
+
+        Raises:
+            EntryInvalidError: the value cannot be stored; nothing was changed.
+        """
+        check_behavior(value, self.behaviors.size)
+        number = self.partitions.number(partition._replace(robot=self.partitions.add_robot(key)))
+        twin, similarity = self.tasks.index.search(key, [number], self._buffers)
+        if twin >= 0 and similarity > self._merge_threshold:
+            entry = self._replace(self.tasks.read(twin), key, value)
+            return Insertion(entry.entry_id, entry.version, merged=True)
+        evicted = self._evict(keep) if len(self.tasks) >= self.tasks.capacity else None
+        self._last_id += 1
+        self.tasks.put(key, number, self.behaviors.put(value), self._last_id)
+        self.touch(self.tasks.slots[self._last_id])
+        return Insertion(self._last_id, 1, merged=False, evicted=evicted)
+
+    def revise(self, entry_id: int, version: int, value: BehaviorValue) -> TaskEntry:
+        """Replace an entry's value, compare and set on its version; return the new version.
+
+        Raises:
+            EntryInvalidError, EntryNotFoundError, StaleVersionError: nothing was changed.
+        """
+        check_behavior(value, self.behaviors.size)
+        entry = self.get(entry_id, version)
+        return self._replace(entry, self.tasks.key(entry.slot), value)
+
+    def count_success(self, entry_id: int, version: int) -> None:
+        """Count a success, compare and set on the version."""
+        slot = self.get(entry_id, version).slot
+        self.tasks.successes[slot] += 1
+        self.tasks.failures_in_row[slot] = 0
+
+    def count_failure(self, entry_id: int, version: int, limit: int) -> bool:
+        """Count a failure; return whether it took the confidence bit."""
+        slot = self.get(entry_id, version).slot
+        self.tasks.failures[slot] += 1
+        self.tasks.failures_in_row[slot] += 1
+        if self.tasks.failures_in_row[slot] < limit or not self.tasks.confident[slot]:
+            return False
+        self.tasks.confident[slot] = False
+        return True
+
+    def remove(self, entry_ids: Iterable[int]) -> int:
+        """Remove entries, task and behavior together; return how many there were."""
+        count = 0
+        for entry_id in list(entry_ids):
+            slot = self.tasks.slots.get(entry_id)
+            if slot is None:
+                continue
+            behavior = int(self.tasks.behavior[slot])
+            self.tasks.remove(entry_id)
+            self._release(behavior)
+            count += 1
+        return count
+
+    def drop_behaviors(self, entry_ids: Iterable[int]) -> int:
+        """Remove behavior values only; the task entries stay and say so. Return how many."""
+        count = 0
+        for entry_id in list(entry_ids):
+            behavior = self.tasks.drop_behavior(self.tasks.slots[entry_id])
+            count += behavior != NO_BEHAVIOR
+            self._release(behavior)
+        return count
+
+    def ids(self, partitions: Iterable[int]) -> list[int]:
+        """Return the entries of some partitions."""
+        held = self.tasks.index.partitions[: self.tasks.index.end]
+        slots = np.flatnonzero(np.isin(held, list(partitions)))
+        return [int(entry_id) for entry_id in self.tasks.entry_id[slots]]
+
+    def occupancy(self, domain: str) -> Occupancy:
+        """Return what a domain holds."""
+        held = self.tasks.index.partitions[: self.tasks.index.end]
+        slots = np.flatnonzero(np.isin(held, self.partitions.find(domain)))
+        return Occupancy(
+            len(slots),
+            int((self.tasks.behavior[slots] != NO_BEHAVIOR).sum()),
+            int((~self.tasks.confident[slots]).sum()),
+        )
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _replace(self, entry: TaskEntry, key: Float32Array, value: BehaviorValue) -> TaskEntry:
+        behavior = self.behaviors.put(value)
+        slot = self.tasks.put(key, entry.partition, behavior, entry.entry_id, previous=entry)
+        self._release(entry.behavior)
+        return self.tasks.read(slot)
+
+    def _release(self, behavior: int) -> None:
+        if behavior != NO_BEHAVIOR:
+            self.behaviors.release(behavior)
+
+    def _evict(self, keep: int) -> tuple[int, Partition]:
+        """Make room in the domain that holds most, so that no domain can push out another's few."""
+        held = self.tasks.index.partitions[: self.tasks.index.end]
+        slots = np.flatnonzero(held != FREE)
+        if len(slots) > 1:
+            slots = slots[self.tasks.entry_id[slots] != keep]
+        domains = self.partitions.domain_numbers()[held[slots]]
+        largest = int(np.bincount(domains).argmax())
+        slot = self._eviction.choose(self.tasks, slots[domains == largest], self.decisions)
+        victim = self.tasks.read(slot)
+        self.remove([victim.entry_id])
+        return victim.entry_id, self.partitions[victim.partition]
+
+    def _nearest(self, entry_id: int) -> str:
+        if not self.tasks.slots:
+            return " (the cache is empty)"
+        known = np.fromiter(self.tasks.slots, dtype=np.int64)
+        count = min(3, len(known))
+        near = known[np.argpartition(np.abs(known - entry_id), count - 1)[:count]]
+        return " (near ids: " + ", ".join(str(name) for name in sorted(near.tolist())) + ")"

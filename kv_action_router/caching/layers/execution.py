@@ -1,0 +1,120 @@
+"""The execution layer: durable copy of what the drives may do. The live values are the injector's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kv_action_router.contracts import EXECUTION_SLOTS, ExecutionValue
+from kv_action_router.errors import EntryInvalidError, EntryNotFoundError, StaleVersionError
+
+DRIVE_LIMIT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionTicks:
+    """Share of control ticks with a confident value, since the manager's activation."""
+
+    ticks: int = 0
+    confident: int = 0
+
+
+class ExecutionLayer:
+    """Execution value of each domain, swapped by reference: a reader sees one version, whole.
+
+    Invariant: versions of a domain rise; a value made from an older version than the one in force is
+    refused. One made from a version that was missed (the manager was restarted) is taken: the
+    live values are the injector's, and it alone counts them up.
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[str, ExecutionValue] = {}
+        self._last_version: dict[str, int] = {}
+        self._ticks: dict[str, ExecutionTicks] = {}
+        self._seen: dict[str, tuple[int, int]] = {}
+
+    capacity = DRIVE_LIMIT
+
+    def value(self, domain: str) -> ExecutionValue | None:
+        """Return the value in force in a domain, or None."""
+        return self._values.get(domain)
+
+    def last_version(self, domain: str) -> int:
+        """Return the last version that a domain has seen; 0 = none yet."""
+        return self._last_version.get(domain, 0)
+
+    def domains(self) -> list[str]:
+        """Return the domains that hold a value or have reported ticks."""
+        return sorted({*self._values, *self._ticks})
+
+    def ticks(self, domain: str) -> ExecutionTicks:
+        """Return the ticks counted in a domain."""
+        return self._ticks.get(domain, ExecutionTicks())
+
+    def replace(self, domain: str, value: ExecutionValue) -> ExecutionValue:
+        """Compare and set on ``base_version``; return the value now in force.
+
+        Raises:
+            EntryInvalidError: wrong sizes, names or numbers.
+            StaleVersionError: made from an older version than the one in force, or not newer.
+        """
+        check_execution(value)
+        last = self.last_version(domain)
+        if value.base_version < last:
+            raise StaleVersionError(
+                f"base_version must be {last}, the version in force, got {value.base_version}"
+            )
+        if value.version <= last:
+            raise StaleVersionError(f"version must be above {last}, got {value.version}")
+        self._values[domain] = value
+        self._last_version[domain] = value.version
+        return value
+
+    def drop(self, domain: str) -> int:
+        """Throw a domain's value away; return the number of drives.
+
+        Raises:
+            EntryNotFoundError: the domain holds none.
+        """
+        value = self._values.pop(domain, None)
+        if value is None:
+            raise EntryNotFoundError(f"domain must hold an execution value, got {domain!r}")
+        return len(value.drives)
+
+    def count_ticks(self, domain: str, ticks: int, confident_ticks: int) -> None:
+        """Add what an injector's counters have grown by; counters that fell were restarted."""
+        seen_ticks, seen_confident = self._seen.get(domain, (0, 0))
+        if ticks < seen_ticks or confident_ticks < seen_confident:
+            seen_ticks = seen_confident = 0
+        total = self.ticks(domain)
+        self._seen[domain] = (ticks, confident_ticks)
+        self._ticks[domain] = ExecutionTicks(
+            total.ticks + ticks - seen_ticks, total.confident + confident_ticks - seen_confident
+        )
+
+
+def check_execution(value: ExecutionValue) -> None:
+    """Refuse an execution value that cannot be stored.
+
+    Raises:
+        EntryInvalidError: naming the field, the limit and the value received.
+    """
+    count = len(value.drives)
+    if not 1 <= count <= DRIVE_LIMIT:
+        raise EntryInvalidError(f"execution.drives must be 1 to {DRIVE_LIMIT} names, got {count}")
+    if len(set(value.drives)) != count or "" in value.drives:
+        raise EntryInvalidError(
+            f"execution.drives must be names without repetition, got {list(value.drives)}"
+        )
+    if np.shape(value.slots) != (count, EXECUTION_SLOTS):
+        raise EntryInvalidError(
+            f"execution.slots must be ({count}, {EXECUTION_SLOTS}), got {np.shape(value.slots)}"
+        )
+    if not np.isfinite(value.slots).all():
+        drive = value.drives[int(np.argmax(~np.isfinite(value.slots).all(axis=1)))]
+        raise EntryInvalidError(f"execution.slots must be finite, got others for {drive}")
+    if np.shape(value.confident) != (count,):
+        raise EntryInvalidError(
+            f"execution.confident must be {count} bits, got {np.size(value.confident)}"
+        )

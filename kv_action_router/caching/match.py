@@ -1,0 +1,258 @@
+"""Match: which entry answers a key, and why it does or does not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kv_action_router.caching.config import CachingConfig
+from kv_action_router.caching.domains import Domains, near
+from kv_action_router.caching.entries import EntryTable
+from kv_action_router.caching.guards import Candidate, Guard, ask
+from kv_action_router.caching.key_index import FREE, SearchBuffers, slice_similarities, worst_slice
+from kv_action_router.caching.layers.task import NO_BEHAVIOR, TaskEntry
+from kv_action_router.contracts import (
+    SUMMED_SLICE,
+    BehaviorValue,
+    Float32Array,
+    JointSample,
+    MissReason,
+    TargetEstimate,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of the cache; ``None`` = any.
+
+    Attributes:
+        vector: prepared key (64,).
+        domain: that asks.
+        encoder_id: that made the key.
+        intent_id: what is meant.
+        subtask: name and version.
+        scene: whose threshold applies.
+        needs_target: the target slice must reach its own minimum; None = if the entry has a target.
+        joints: measured start state for the guards; None = not asked.
+        target: that the key holds.
+    """
+
+    vector: Float32Array
+    domain: str
+    encoder_id: str | None
+    intent_id: str | None
+    subtask: str | None
+    scene: str
+    needs_target: bool | None
+    joints: JointSample | None = None
+    target: TargetEstimate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A hit or a miss, with its reasons; NaN = no candidate.
+
+    Attributes:
+        margin: similarity minus the one of the runner-up that holds another behavior.
+        entry_key: summed part of the entry's key (56,) that was compared; None = no candidate.
+        behavior: on a hit.
+        (others as in ``CacheMatch``)
+    """
+
+    hit: bool
+    miss_reason: MissReason
+    reason: str
+    threshold: float
+    target_minimum: float
+    similarity: float = math.nan
+    margin: float = math.nan
+    target_similarity: float = math.nan
+    worst_slice: str = ""
+    worst_slice_similarity: float = math.nan
+    guard: str = ""
+    entry_id: int = 0
+    entry_version: int = 0
+    source_domain: str = ""
+    subtask: str = ""
+    slot: int = -1
+    entry_key: Float32Array | None = None
+    behavior: BehaviorValue | None = None
+
+
+class Matcher:
+    """Answers questions from the entry table, on any thread that brings its own buffers."""
+
+    def __init__(
+        self, config: CachingConfig, entries: EntryTable, domains: Domains, guards: Sequence[Guard]
+    ) -> None:
+        self._config = config
+        self._entries = entries
+        self._domains = domains
+        self._guards = tuple(guards)
+
+    def match(self, question: Question, buffers: SearchBuffers) -> Answer:
+        """Return the answer; changes nothing. Looks again when an entry it used was replaced."""
+        while True:
+            since = self._entries.stamps()
+            used: list[TaskEntry] = []
+            answer = self._answer(question, buffers, used)
+            if all(self._entries.intact(entry, since) for entry in used):
+                return answer
+
+    def partitions(self, question: Question) -> list[int]:
+        """Return the partitions whose entries are candidates.
+
+        The robot's identity must agree in its own domain and is waived in one that is shared with it.
+        """
+        table = self._entries.partitions
+        own_robot = table.robot(question.vector)
+        numbers = []
+        for owner in self._domains.readable(question.domain):
+            robot = own_robot if owner == question.domain else None
+            numbers += table.find(
+                owner, question.encoder_id, question.intent_id, question.subtask, robot
+            )
+        return numbers
+
+    def _answer(self, question: Question, buffers: SearchBuffers, used: list[TaskEntry]) -> Answer:
+        tasks = self._entries.tasks
+        slot, similarity = tasks.index.search(question.vector, self.partitions(question), buffers)
+        if slot < 0:
+            return self._miss(question, MissReason.EMPTY, self._why_empty(question))
+        first: Answer | None = None
+        threshold = self._config.threshold_of(question.scene)
+        for _ in range(self._config.candidates):
+            entry = tasks.read(slot)
+            used.append(entry)
+            next_slot, next_similarity = tasks.index.next_best(slot, tasks.behavior, buffers)
+            if next_slot >= 0:
+                used.append(tasks.read(next_slot))
+            best_other = next_similarity if first is None else first.similarity
+            answer = self._judge(question, entry, similarity, similarity - best_other)
+            if answer.hit:
+                return answer
+            first = first or answer
+            if next_slot < 0 or next_similarity <= threshold:
+                break
+            slot, similarity = next_slot, next_similarity
+        assert first is not None
+        return first
+
+    def _judge(
+        self, question: Question, entry: TaskEntry, similarity: float, margin: float
+    ) -> Answer:
+        """Return the answer that one candidate gives: hit, or the first reason against it."""
+        partition = self._entries.partitions[entry.partition]
+        key = self._entries.tasks.key(entry.slot)
+        slices = slice_similarities(question.vector[SUMMED_SLICE], key)
+        worst, worst_similarity = worst_slice(slices)
+        behavior = None
+        if entry.behavior != NO_BEHAVIOR:
+            behavior = self._entries.behaviors.read(entry.behavior)
+        reason, why, guard = self._refusal(question, entry, similarity, slices["target"], behavior)
+        threshold = self._config.threshold_of(question.scene)
+        return Answer(
+            hit=reason == MissReason.NONE,
+            miss_reason=reason,
+            reason=f"entry {entry.entry_id}: {why}",
+            threshold=threshold,
+            target_minimum=self._config.target_minimum,
+            similarity=similarity,
+            margin=margin,
+            target_similarity=slices["target"],
+            worst_slice=worst,
+            worst_slice_similarity=worst_similarity,
+            guard=guard,
+            entry_id=entry.entry_id,
+            entry_version=entry.version,
+            source_domain=partition.domain,
+            subtask=partition.subtask,
+            slot=entry.slot,
+            entry_key=key,
+            behavior=behavior if reason == MissReason.NONE else None,
+        )
+
+    def _refusal(
+        self,
+        question: Question,
+        entry: TaskEntry,
+        similarity: float,
+        target_similarity: float,
+        behavior: BehaviorValue | None,
+    ) -> tuple[MissReason, str, str]:
+        """Return the first reason against a candidate, for people too, and the guard's name."""
+        threshold = self._config.threshold_of(question.scene)
+        minimum = self._config.target_minimum
+        if not similarity > threshold:
+            why = (
+                f"similarity {similarity:.3f} is not above {threshold:.3f} "
+                f"(scene {question.scene!r})"
+            )
+            return MissReason.SIMILARITY, why, ""
+        needs_target = question.needs_target
+        if needs_target is None:
+            needs_target = behavior is not None and behavior.target is not None
+        if needs_target and not target_similarity >= minimum:
+            why = f"target similarity {target_similarity:.3f} is below {minimum:.3f}"
+            return MissReason.TARGET, why, ""
+        if behavior is None:
+            return MissReason.EMPTY, "its behavior value was thrown away", ""
+        if not entry.confident:
+            why = (
+                f"not confident after {entry.failures_in_row} failures in a row, "
+                f"limit {self._config.failure_limit}"
+            )
+            return MissReason.CONFIDENCE, why, ""
+        partition = self._entries.partitions[entry.partition]
+        candidate = Candidate(
+            question.domain,
+            entry.entry_id,
+            entry.version,
+            partition.domain,
+            partition.subtask,
+            similarity,
+            target_similarity,
+            question.target,
+        )
+        guard, why = ask(self._guards, candidate, question.joints, behavior)
+        if guard:
+            return MissReason.GUARD, f"refused by guard {guard}: {why}", guard
+        return MissReason.NONE, f"similarity {similarity:.3f} is above {threshold:.3f}", ""
+
+    def _miss(self, question: Question, reason: MissReason, why: str) -> Answer:
+        return Answer(
+            hit=False,
+            miss_reason=reason,
+            reason=why,
+            threshold=self._config.threshold_of(question.scene),
+            target_minimum=self._config.target_minimum,
+            subtask=question.subtask or "",
+        )
+
+    def _why_empty(self, question: Question) -> str:
+        """Say which of domain, encoder, intent, subtask and robot left no candidate."""
+        table = self._entries.partitions
+        index = self._entries.tasks.index
+        counts = np.bincount(index.partitions[: index.end] - FREE)[
+            1:
+        ]  # the first counts free slots
+        filled = [table[int(number)] for number in np.flatnonzero(counts)]
+        left = [p for p in filled if self._domains.may_read(question.domain, p.domain)]
+        if not left:
+            return f"no entry in domain {question.domain!r}"
+        for field in ("encoder_id", "intent_id", "subtask"):
+            wanted = getattr(question, field)
+            agreeing = [p for p in left if wanted is None or getattr(p, field) == wanted]
+            if not agreeing:
+                names = {getattr(p, field) for p in left}
+                return f"no entry of {field} {wanted!r} ({near(wanted, names)})"
+            left = agreeing
+        return f"no entry of this robot in domain {question.domain!r} (robot slice differs)"
+
+
+def similarity_to(vector: Float32Array, entry_key: Float32Array) -> float:
+    """Return the weighted cosine of a prepared key and an entry's key (56,)."""
+    return min(1.0, max(-1.0, float(vector[SUMMED_SLICE] @ entry_key)))

@@ -1,0 +1,174 @@
+"""What execution teaches: entry updates, applied by compare and set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kv_action_router.caching.config import CachingConfig
+from kv_action_router.caching.domains import Domains, check_name
+from kv_action_router.caching.entries import EntryTable
+from kv_action_router.caching.guards import ReaderTrustGuard
+from kv_action_router.caching.key_index import prepare_key
+from kv_action_router.caching.layers.behavior import check_behavior
+from kv_action_router.caching.layers.execution import ExecutionLayer
+from kv_action_router.caching.partitions import Partition
+from kv_action_router.caching.statistics import Statistics
+from kv_action_router.contracts import EntryUpdate, UpdateOperation
+from kv_action_router.errors import DomainError, EntryInvalidError, EntryNotFoundError
+
+NAME_LIMIT = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What an update did.
+
+    Attributes:
+        message: for people.
+        entry_id, version: of the entry now; 0 = no entry was meant.
+        evicted: entry that had to go for it; 0 = none.
+        execution_changed: a new execution value is in force.
+    """
+
+    message: str
+    entry_id: int = 0
+    version: int = 0
+    evicted: int = 0
+    execution_changed: bool = False
+
+
+class Updates:
+    """Applies entry updates. Belongs to the writing thread.
+
+    Invariant: an update that is refused has changed nothing but the count of refused ones.
+    """
+
+    def __init__(
+        self,
+        config: CachingConfig,
+        entries: EntryTable,
+        execution: ExecutionLayer,
+        domains: Domains,
+        trust: ReaderTrustGuard,
+        statistics: Statistics,
+    ) -> None:
+        self._config = config
+        self._entries = entries
+        self._execution = execution
+        self._domains = domains
+        self._trust = trust
+        self._statistics = statistics
+
+    def apply(self, update: EntryUpdate, keep: int = 0) -> Applied:
+        """Apply an update; ``keep`` is the entry that must not be evicted.
+
+        Raises:
+            KeyInvalidError, EntryInvalidError, EntryNotFoundError, StaleVersionError, DomainError:
+                it was refused.
+        """
+        domain = update.decision.domain or self._config.own_domain
+        check_name("decision.domain", domain)
+        match update.operation:
+            case UpdateOperation.INSERT:
+                return self._insert(update, domain, keep)
+            case UpdateOperation.REVISE:
+                return self._revise(update, domain)
+            case UpdateOperation.SUCCESS | UpdateOperation.FAILURE:
+                return self._count(update, domain)
+            case UpdateOperation.EXECUTION:
+                return self._set_execution(update, domain)
+        known = ", ".join(f"{op.value} ({op.name})" for op in UpdateOperation)
+        raise EntryInvalidError(f"operation must be one of {known}, got {update.operation!r}")
+
+    def _insert(self, update: EntryUpdate, domain: str, keep: int) -> Applied:
+        if update.entry_id != 0:
+            raise EntryInvalidError(f"entry_id must be 0 to insert, got {update.entry_id}")
+        behavior = check_behavior(update.behavior, self._entries.behaviors.size)
+        intent = update.decision.intent_id
+        for field, name in (("intent_id", intent), ("subtask", behavior.subtask)):
+            if not 0 < len(name) <= NAME_LIMIT:
+                raise EntryInvalidError(
+                    f"{field} must have 1 to {NAME_LIMIT} characters, got {len(name)}"
+                )
+        key = prepare_key(update.vector)
+        self._domains.register(domain, "decision.domain")
+        partition = Partition(domain, update.decision.encoder_id, intent, behavior.subtask, -1)
+        done = self._entries.insert(partition, key, behavior, keep)
+        for counters in (self._statistics.of_task(domain), self._statistics.of_behavior(domain)):
+            counters.insertions += 1
+            counters.merges += done.merged
+        verb = "merged into" if done.merged else "inserted as"
+        message = f"{behavior.subtask} {verb} entry {done.entry_id} version {done.version}"
+        if done.evicted is None:
+            return Applied(message, done.entry_id, done.version)
+        victim, home = done.evicted
+        self._statistics.of_task(home.domain).evictions += 1
+        self._statistics.of_behavior(home.domain).evictions += 1
+        message += (
+            f", entry {victim} of domain {home.domain!r} evicted (capacity {self._config.capacity})"
+        )
+        return Applied(message, done.entry_id, done.version, evicted=victim)
+
+    def _revise(self, update: EntryUpdate, domain: str) -> Applied:
+        owner = self._owner(update.entry_id, domain)
+        if owner != domain:
+            raise DomainError(
+                f"entry_id must name an entry of domain {domain!r}, got {update.entry_id} of "
+                f"{owner!r}, which is shared for reading only"
+            )
+        entry = self._entries.get(update.entry_id, update.entry_version)
+        behavior = check_behavior(update.behavior, self._entries.behaviors.size)
+        subtask = self._entries.partitions[entry.partition].subtask
+        if behavior.subtask != subtask:
+            raise EntryInvalidError(
+                f"behavior.subtask must be {subtask!r}, the one of entry {entry.entry_id}, "
+                f"got {behavior.subtask!r}"
+            )
+        entry = self._entries.revise(entry.entry_id, entry.version, behavior)
+        message = f"entry {entry.entry_id} revised to version {entry.version}"
+        return Applied(message, entry.entry_id, entry.version)
+
+    def _count(self, update: EntryUpdate, domain: str) -> Applied:
+        owner = self._owner(update.entry_id, domain)
+        entry = self._entries.get(update.entry_id, update.entry_version)
+        success = update.operation == UpdateOperation.SUCCESS
+        if success:
+            self._statistics.of_behavior(domain).hits += 1
+        elif update.false_hit:
+            self._statistics.of_task(domain).false_hits += 1
+            self._statistics.of_behavior(domain).false_hits += 1
+        verdict = f"entry {entry.entry_id} version {entry.version}: "
+        verdict += "success" if success else f"failure ({update.reason})"
+        if owner != domain:
+            self._trust.count(domain, entry.entry_id, entry.version, success=success)
+        elif success:
+            self._entries.count_success(entry.entry_id, entry.version)
+        elif self._entries.count_failure(entry.entry_id, entry.version, self._config.failure_limit):
+            self._statistics.of_task(domain).invalidations_failure += 1
+            verdict += f", not confident any more after {self._config.failure_limit} in a row"
+        return Applied(verdict, entry.entry_id, entry.version)
+
+    def _set_execution(self, update: EntryUpdate, domain: str) -> Applied:
+        if update.execution is None:
+            raise EntryInvalidError("execution must be given, got none")
+        value = self._execution.replace(domain, update.execution)
+        self._domains.register(domain, "decision.domain")
+        self._statistics.of_execution(domain).insertions += 1
+        return Applied(
+            f"execution value version {value.version} ({value.provenance or update.reason})",
+            execution_changed=True,
+        )
+
+    def _owner(self, entry_id: int, domain: str) -> str:
+        """Return the domain of an entry that ``domain`` may read.
+
+        Raises:
+            EntryNotFoundError: there is none, or it is none of this domain's business.
+        """
+        entry = self._entries.get(entry_id)
+        owner = self._entries.partitions[entry.partition].domain
+        if not self._domains.may_read(domain, owner):
+            raise EntryNotFoundError(
+                f"entry_id must name an entry that domain {domain!r} may read, got {entry_id}"
+            )
+        return owner
