@@ -1,0 +1,1 @@
+"""The ROS shell: quality of service, topics, parameters, streams, the lifecycle base and bring-up."""

@@ -1,0 +1,287 @@
+"""The base of the five managed nodes: parameters, autostart, heartbeat, failure reports, data loops.
+
+A stage's ``node.py`` overrides four hooks. What ``configure_stage`` creates, ``cleanup_stage``
+destroys; what ``activate_stage`` starts, ``deactivate_stage`` stops. An exception in a hook is logged
+with its traceback, the transition fails, and the node lives in the state that it came from.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from lifecycle_msgs.msg import State
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+
+from kv_action_router.configuration import Configuration, parameter
+from kv_action_router.errors import RouterError
+from kv_action_router.msg import DecisionHeader, FailureEvent, Heartbeat
+from kv_action_router.ros import parameters
+from kv_action_router.ros.qos import HEARTBEAT_PERIOD_MS
+from kv_action_router.ros.streams import DataLoop, DataPlane
+from kv_action_router.ros.topics import FAILURE_EVENT, HEARTBEATS
+
+C = TypeVar("C", bound=Configuration)
+
+_SEVERITIES = {
+    FailureEvent.SEVERITY_INFO: "info",
+    FailureEvent.SEVERITY_WARNING: "warning",
+    FailureEvent.SEVERITY_ERROR: "error",
+    FailureEvent.SEVERITY_FATAL: "fatal",
+}
+
+
+@dataclass(frozen=True)
+class NodeConfig(Configuration):
+    """Parameters that every managed node has."""
+
+    autostart: bool = parameter(
+        False, "configure and activate at start, without a lifecycle manager"
+    )
+    scheduling_priority: int = parameter(
+        0, "SCHED_FIFO priority of the whole process; 0 = normal", minimum=0, maximum=98
+    )
+
+
+class StageNode(LifecycleNode, Generic[C]):
+    """A managed node of the suite.
+
+    Parameters: those of :class:`NodeConfig` and of the stage's own configuration.
+    Publishers: ``heartbeat/<node>`` every 20 ms from configure on, ``failure_event``.
+
+    Invariant: a data loop runs only while the node is active or on its way there or back.
+    """
+
+    def __init__(self, name: str, configuration: type[C], **arguments: Any) -> None:
+        super().__init__(name, **arguments)
+        self._configuration = configuration
+        parameters.declare(self, NodeConfig)
+        parameters.declare(self, configuration)
+        parameters.guard_changes(self, configuration, lambda: self._plane is not None)
+        self.config: C
+        self._plane: DataPlane | None = None
+        self._loops: list[DataLoop] = []
+        self._heartbeat_message = Heartbeat(node=name)
+        self._heartbeat_publisher: Any = None
+        self._heartbeat_timer: Any = None
+        self._state_id = State.PRIMARY_STATE_UNCONFIGURED
+        self._counts: dict[tuple[int, str], int] = {}
+        self._failure_publisher = self.create_publisher(
+            FAILURE_EVENT.type, FAILURE_EVENT.name, FAILURE_EVENT.profile()
+        )
+        self._autostart_timer = self.create_timer(0.0, self._autostart)
+
+    # --- hooks of a stage ----------------------------------------------------------------
+
+    def configure_stage(self) -> None:
+        """Create what the stage needs; raise to refuse."""
+
+    def activate_stage(self) -> None:
+        """Start working; raise to refuse."""
+
+    def deactivate_stage(self) -> None:
+        """Stop working. Data loops are stopped already."""
+
+    def cleanup_stage(self) -> None:
+        """Destroy what ``configure_stage`` created; must cope with half of it."""
+
+    @property
+    def epoch(self) -> int:
+        """The injector's epoch that this node knows; goes out with the heartbeat."""
+        return 0
+
+    # --- services to a stage --------------------------------------------------------------
+
+    @property
+    def plane(self) -> DataPlane:
+        """The polled subscriptions; exists from configure to clean-up."""
+        if self._plane is None:
+            raise RuntimeError(f"{self.get_name()} has no data plane before configure")
+        return self._plane
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the node is in the primary state *active*."""
+        return bool(self._state_id == State.PRIMARY_STATE_ACTIVE)
+
+    def start_loop(self, loop: DataLoop) -> None:
+        """Start a data loop; it is stopped before ``deactivate_stage`` and watched by the heartbeat."""
+        self._loops.append(loop)
+        loop.start()
+
+    def loop_failed(self, error: Exception) -> None:
+        """``on_error`` of a data loop: say what happened and go on."""
+        code = error.error_code if isinstance(error, RouterError) else 1
+        self.report(code, f"{type(error).__name__}: {error}", detector="data_loop")
+        if not isinstance(error, RouterError):
+            self.get_logger().error(
+                "".join(traceback.format_exception(error)), throttle_duration_sec=5.0
+            )
+
+    def report(
+        self,
+        error_code: int,
+        message: str,
+        *,
+        severity: int = FailureEvent.SEVERITY_WARNING,
+        source: str = "",
+        detector: str = "",
+        signal: str = "",
+        value: float = float("nan"),
+        limit: float = float("nan"),
+        held: float = 0.0,
+        response: str = "none",
+        decision: DecisionHeader | None = None,
+    ) -> None:
+        """Publish a failure event, and log it at most once a second for each kind.
+
+        Every call is published with its running count; repeats are only left out of the log.
+        """
+        key = (error_code, detector)
+        self._counts[key] = self._counts.get(key, 0) + 1
+        event = FailureEvent(
+            error_code=error_code,
+            error_msg=message,
+            severity=severity,
+            source=source or self.get_name(),
+            detector=detector or self.get_name(),
+            signal=signal,
+            value=float(value),
+            limit=float(limit),
+            held=float(held),
+            response=response,
+            monotonic_ns=time.monotonic_ns(),
+            count=self._counts[key],
+        )
+        if decision is not None:
+            event.decision = decision
+        event.decision.header.stamp = self.get_clock().now().to_msg()
+        self._failure_publisher.publish(event)
+        text = f"[{error_code}] {message} ({_SEVERITIES[severity]}, {event.count} so far)"
+        logger = self.get_logger()
+        if severity >= FailureEvent.SEVERITY_ERROR:
+            logger.error(text, throttle_duration_sec=1.0)
+        elif severity == FailureEvent.SEVERITY_WARNING:
+            logger.warning(text, throttle_duration_sec=1.0)
+        else:
+            logger.info(text, throttle_duration_sec=1.0)
+
+    # --- transitions ------------------------------------------------------------------------
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Load parameters, create the data plane and the stage."""
+        return self._transition("configure", self._configure, State.PRIMARY_STATE_INACTIVE)
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Start the stage."""
+        done = self._transition("activate", self._activate, State.PRIMARY_STATE_ACTIVE)
+        if done != TransitionCallbackReturn.SUCCESS:
+            return done
+        return super().on_activate(state)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Stop the stage."""
+        done = self._transition("deactivate", self._deactivate, State.PRIMARY_STATE_INACTIVE)
+        if done != TransitionCallbackReturn.SUCCESS:
+            return done
+        return super().on_deactivate(state)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Destroy the stage and the data plane."""
+        return self._transition("clean up", self._cleanup, State.PRIMARY_STATE_UNCONFIGURED)
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Bring everything to an end from any state."""
+        return self._transition("shut down", self._shut_down, State.PRIMARY_STATE_FINALIZED)
+
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Go back to unconfigured, with nothing left over."""
+        return self._transition("recover", self._shut_down, State.PRIMARY_STATE_UNCONFIGURED)
+
+    def shut_down(self, reason: str) -> None:
+        """End of the process: stop, leave the threads, destroy. Never raises."""
+        self.get_logger().info(f"ends: {reason}")
+        self._transition("shut down", self._shut_down, State.PRIMARY_STATE_FINALIZED)
+
+    # --- inside -------------------------------------------------------------------------------
+
+    def _transition(self, what: str, action: Any, target: int) -> TransitionCallbackReturn:
+        try:
+            action()
+        except Exception as error:  # noqa: BLE001 - the node must live; the cause goes to the log
+            self.get_logger().error(f"cannot {what}: {error}\n{traceback.format_exc()}")
+            code = error.error_code if isinstance(error, RouterError) else 1
+            self.report(
+                code, f"cannot {what}: {error}", severity=FailureEvent.SEVERITY_ERROR,
+                detector="lifecycle",
+            )
+            return TransitionCallbackReturn.FAILURE
+        self._state_id = target
+        return TransitionCallbackReturn.SUCCESS
+
+    def _configure(self) -> None:
+        self.config = parameters.load(self, self._configuration)
+        self._plane = DataPlane(self)
+        try:
+            self.configure_stage()
+        except Exception:
+            self._cleanup()
+            raise
+        topic = HEARTBEATS.get(self.get_name())
+        if topic is not None:
+            self._heartbeat_publisher = self.create_publisher(
+                topic.type, topic.name, topic.profile()
+            )
+            self._heartbeat_timer = self.create_timer(HEARTBEAT_PERIOD_MS / 1e3, self._beat)
+        effective = ", ".join(f"{name}={getattr(self.config, name)!r}" for name in
+                              self._configuration.parameters())
+        self.get_logger().info(f"configured: {effective}")
+
+    def _activate(self) -> None:
+        try:
+            self.activate_stage()
+        except Exception:
+            self._deactivate()
+            raise
+
+    def _deactivate(self) -> None:
+        for loop in self._loops:
+            loop.stop()
+        self._loops.clear()
+        self.deactivate_stage()
+
+    def _cleanup(self) -> None:
+        self.cleanup_stage()
+        if self._heartbeat_timer is not None:
+            self.destroy_timer(self._heartbeat_timer)
+            self.destroy_publisher(self._heartbeat_publisher)
+            self._heartbeat_timer = self._heartbeat_publisher = None
+        if self._plane is not None:
+            self._plane.destroy()
+            self._plane = None
+
+    def _shut_down(self) -> None:
+        if self._state_id == State.PRIMARY_STATE_ACTIVE:
+            self._deactivate()
+        if self._plane is not None:
+            self._cleanup()
+
+    def _beat(self) -> None:
+        now = time.monotonic_ns()
+        if any(not loop.alive(now) for loop in self._loops):
+            return  # a node whose data loop hangs is not alive
+        message = self._heartbeat_message
+        message.monotonic_ns = now
+        message.sequence += 1
+        message.lifecycle_state = self._state_id
+        message.epoch = self.epoch
+        self._heartbeat_publisher.publish(message)
+
+    def _autostart(self) -> None:
+        self._autostart_timer.cancel()
+        if not parameters.load(self, NodeConfig).autostart:
+            return
+        if self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
+            self.trigger_activate()

@@ -1,0 +1,156 @@
+"""Quality-of-service profiles as named functions, each with all its policies and its reason."""
+
+from __future__ import annotations
+
+from rclpy.duration import Duration
+from rclpy.qos import (
+    DurabilityPolicy,
+    HistoryPolicy,
+    LivelinessPolicy,
+    QoSProfile,
+    ReliabilityPolicy,
+)
+
+KEY_PERIOD_MS = 10
+FEEDBACK_PERIOD_MS = 10
+CHUNK_PERIOD_MS = 20
+HEARTBEAT_PERIOD_MS = 20
+HEARTBEAT_LEASE_MS = 60
+
+
+def _milliseconds(value: int) -> Duration:
+    return Duration(nanoseconds=value * 1_000_000)
+
+
+def decision_stream() -> QoSProfile:
+    """Keys and matches: only the newest counts, a lost one is followed by another in 10 ms.
+
+    The deadline is two periods, so one lost sample is no event and two are.
+    """
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST,
+        depth=1,
+        reliability=ReliabilityPolicy.BEST_EFFORT,
+        durability=DurabilityPolicy.VOLATILE,
+        deadline=_milliseconds(2 * KEY_PERIOD_MS),
+    )
+
+
+def obstacle_stream() -> QoSProfile:
+    """Obstacles: as keys, at the rate of the images that they are made from (every third of 30 Hz)."""
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST,
+        depth=1,
+        reliability=ReliabilityPolicy.BEST_EFFORT,
+        durability=DurabilityPolicy.VOLATILE,
+        deadline=_milliseconds(200),
+    )
+
+
+def feedback_stream() -> QoSProfile:
+    """Execution feedback: 100 Hz, the newest replaces the rest; never blocks the control loop."""
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST,
+        depth=1,
+        reliability=ReliabilityPolicy.BEST_EFFORT,
+        durability=DurabilityPolicy.VOLATILE,
+        deadline=_milliseconds(2 * FEEDBACK_PERIOD_MS),
+    )
+
+
+def feedback_log() -> QoSProfile:
+    """Reader's side of the feedback for whoever counts events: deep, without a deadline of its own."""
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST,
+        depth=100,
+        reliability=ReliabilityPolicy.BEST_EFFORT,
+        durability=DurabilityPolicy.VOLATILE,
+    )
+
+
+def heartbeat() -> QoSProfile:
+    """Signs of life, one topic a node: lease of three periods, asserted by publishing."""
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST,
+        depth=1,
+        reliability=ReliabilityPolicy.BEST_EFFORT,
+        durability=DurabilityPolicy.VOLATILE,
+        liveliness=LivelinessPolicy.MANUAL_BY_TOPIC,
+        liveliness_lease_duration=_milliseconds(HEARTBEAT_LEASE_MS),
+    )
+
+
+def chunk_stream() -> QoSProfile:
+    """Chunks: each one matters, the newest replaces the rest; the lease says that the writer is at work.
+
+    Reliable, since a lost chunk costs a ramp; depth 1, since an old one must never be executed.
+    """
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST,
+        depth=1,
+        reliability=ReliabilityPolicy.RELIABLE,
+        durability=DurabilityPolicy.VOLATILE,
+        deadline=_milliseconds(2 * CHUNK_PERIOD_MS),
+        liveliness=LivelinessPolicy.MANUAL_BY_TOPIC,
+        liveliness_lease_duration=_milliseconds(3 * CHUNK_PERIOD_MS),
+    )
+
+
+def command() -> QoSProfile:
+    """Commands: what ros2_control's controllers ask for (reliable, the newest replaces the rest)."""
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST,
+        depth=1,
+        reliability=ReliabilityPolicy.RELIABLE,
+        durability=DurabilityPolicy.VOLATILE,
+    )
+
+
+def event() -> QoSProfile:
+    """Events and entry updates: none may be lost, order kept, 50 in flight."""
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST,
+        depth=50,
+        reliability=ReliabilityPolicy.RELIABLE,
+        durability=DurabilityPolicy.VOLATILE,
+    )
+
+
+def latched() -> QoSProfile:
+    """State that a late joiner must know at once: task state, execution value, statistics, stop."""
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST,
+        depth=1,
+        reliability=ReliabilityPolicy.RELIABLE,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL,
+    )
+
+
+def sensor() -> QoSProfile:
+    """Reader's side of any sensor: best effort receives from best-effort and reliable publishers alike."""
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST,
+        depth=1,
+        reliability=ReliabilityPolicy.BEST_EFFORT,
+        durability=DurabilityPolicy.VOLATILE,
+    )
+
+
+def driver() -> QoSProfile:
+    """Publisher's side of a simulated driver's sensors: as real drivers do, best effort and shallow."""
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST,
+        depth=1,
+        reliability=ReliabilityPolicy.BEST_EFFORT,
+        durability=DurabilityPolicy.VOLATILE,
+    )
+
+
+def diagnostics() -> QoSProfile:
+    """What the diagnostics aggregator uses (reliable, keep last 10)."""
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST,
+        depth=10,
+        reliability=ReliabilityPolicy.RELIABLE,
+        durability=DurabilityPolicy.VOLATILE,
+    )
