@@ -153,7 +153,7 @@ class FailureMonitor:
         verdict = Verdict(reports=self._throttle.due(now_ns))
         self._view.now_ns = now_ns
         self._judge_rules(now_ns, verdict)
-        condition = self.stages.update(self.table, self._view, now_ns)
+        condition = self.stages.update(self.table, self._view)
         if condition is not None:
             verdict.conditions.append(condition)
         return verdict
@@ -217,7 +217,7 @@ class FailureMonitor:
 
     def _on_task_state(self, state: TaskState, now_ns: int) -> None:
         before = self.stages.state
-        if self.stages.on_task_state(state, now_ns):
+        if self.stages.on_task_state(state):
             # The tool may still touch what the stage before was allowed to touch.
             touching = (
                 before is not None and before.goal_id == state.goal_id and before.allowed_contact

@@ -17,9 +17,6 @@ from kv_action_router.monitoring.detectors.base import Detection
 from kv_action_router.monitoring.signals import NO_SOURCE, SignalTable, SignalView
 from kv_action_router.tasks.conditions import Condition, HeldCondition
 
-TIMEOUT = "timeout"  # name of the condition that a stage's timeout is reported as
-STAGE_DURATION = "stage_duration"  # its signal [s]
-
 REFUSED = frozenset(
     {
         InjectorEvent.CHUNK_LATE,
@@ -41,10 +38,6 @@ class Stage(Protocol):
     @property
     def failure(self) -> Sequence[Condition]:
         """Any of them fails the stage."""
-
-    @property
-    def timeout(self) -> float:
-        """Longest running time [s]; 0 = none."""
 
 
 class StageWatch:
@@ -71,8 +64,6 @@ class StageWatch:
         self._conditions = []
         self._since_ns = -1  # motion in force since; -1 = it is not
         self._answered = False
-        self._ran_ns = 0  # running time before the present run
-        self._run_begin_ns = -1
 
     @property
     def running(self) -> bool:
@@ -84,7 +75,7 @@ class StageWatch:
         """Whether the injector follows the motion of the stage's present decision."""
         return self._since_ns >= 0
 
-    def on_task_state(self, state: TaskState, now_ns: int) -> bool:
+    def on_task_state(self, state: TaskState) -> bool:
         """Take the task's state; return whether another stage has begun."""
         before, self.state = self.state, state
         entered = before is None or (before.goal_id, before.stage_index, before.stage) != (
@@ -94,17 +85,10 @@ class StageWatch:
         )
         if entered:
             self._stage = self._find_stage(state.task, state.stage) if state.stage else None
-            self._ran_ns = 0
-            self._run_begin_ns = -1
         if entered or before is None or before.decision.decision_id != state.decision.decision_id:
             self._begin()
         if not self.running:
             self._suspend()
-            if self._run_begin_ns >= 0:
-                self._ran_ns += max(0, now_ns - self._run_begin_ns)
-                self._run_begin_ns = -1
-        elif self._run_begin_ns < 0:
-            self._run_begin_ns = now_ns
         return entered
 
     def on_feedback(self, feedback: ExecutionFeedback) -> bool:
@@ -120,24 +104,22 @@ class StageWatch:
         self._since_ns = feedback.monotonic_ns
         return True
 
-    def update(self, table: SignalTable, view: SignalView, now_ns: int) -> StageCondition | None:
+    def update(self, table: SignalTable, view: SignalView) -> StageCondition | None:
         """Judge the newest samples; return what was satisfied just now.
 
         Args:
             table: of the signals.
-            view: of that table; its source and begin are changed here and put back.
-            now_ns: CLOCK_MONOTONIC [ns].
+            view: of that table, at the present instant; its source is changed here.
         """
-        if self._stage is None or self._answered or not self.running:
+        if self._since_ns < 0 or self._answered:
             return None
-        found = None
-        if self._since_ns >= 0:
-            view.source = NO_SOURCE
-            view.since_ns = self._since_ns
+        view.source = NO_SOURCE
+        view.since_ns = self._since_ns
+        try:
             for held, is_failure in self._conditions:
                 receipt_ns = table.receipt_ns(held.condition.signals)
                 if receipt_ns >= self._since_ns and held.update(view, receipt_ns):
-                    found = self._answer(
+                    return self._answer(
                         held.condition.name,
                         is_failure,
                         held.condition.signal,
@@ -146,15 +128,13 @@ class StageWatch:
                         held.held_ns / 1e9,
                         receipt_ns,
                     )
-                    break
+        finally:
             view.since_ns = 0
-        return found or self._timed_out(now_ns)
+        return None
 
     def complete(self, detection: Detection) -> StageCondition | None:
         """Return the end of the stage that a condition of the response table asks for."""
-        if self._answered or not self.running or detection.receipt_ns < self._since_ns:
-            return None
-        if self._since_ns < 0:
+        if self._since_ns < 0 or self._answered or detection.receipt_ns < self._since_ns:
             return None
         return self._answer(
             detection.condition,
@@ -180,15 +160,6 @@ class StageWatch:
             self._since_ns = -1
             for held, _ in self._conditions:
                 held.reset()
-
-    def _timed_out(self, now_ns: int) -> StageCondition | None:
-        if self._stage is None or self._stage.timeout <= 0.0 or self._run_begin_ns < 0:
-            return None
-        ran = (self._ran_ns + max(0, now_ns - self._run_begin_ns)) / 1e9
-        limit = self._stage.timeout
-        if ran <= limit:
-            return None
-        return self._answer(TIMEOUT, True, STAGE_DURATION, ran, limit, ran, now_ns)
 
     def _answer(
         self,

@@ -16,9 +16,7 @@ from kv_action_router.monitoring.signals import SignalTable
 MS = 1_000_000
 
 
-def feed(
-    detector: ContactDetector, table: SignalTable, ms: float, force: list[float]
-) -> float:
+def feed(detector: ContactDetector, table: SignalTable, ms: float, force: list[float]) -> float:
     sample = WrenchSample(np.array(force, dtype=float), np.zeros(3), int(ms * MS))
     detector.on_wrench(sample, table)
     return table.value("wrench_force", int(ms * MS))
