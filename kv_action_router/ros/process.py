@@ -1,7 +1,7 @@
 """A process of the suite: signals, executor, orderly end.
 
-The recipe: signals are blocked in every thread and taken by one that waits for them, so that the
-first SIGINT or SIGTERM sends the stop at once, whatever the executor is doing.
+The recipe: the C-level signal handler writes to a pipe that a thread reads, so that the first SIGINT or
+SIGTERM sends the stop at once, whatever the executor is doing and whichever thread the kernel picks.
 """
 
 from __future__ import annotations
@@ -56,9 +56,7 @@ def run(
         arguments: command line; ``sys.argv`` when None.
         prepare: called before ``rclpy.init``, for what all threads must inherit.
     """
-    for number in SIGNALS:
-        signal.signal(number, signal.SIG_DFL)  # a shell's background job inherits "ignore"
-    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    asked = _SignalWaiter()
     faulthandler.enable()
     if prepare is not None:
         prepare()
@@ -66,7 +64,6 @@ def run(
         args=list(arguments) if arguments is not None else None,
         signal_handler_options=SignalHandlerOptions.NO,
     )
-    asked = _SignalWaiter()
     executor = make_executor()
     asked.notify = executor.wake
     nodes: list[Node] = []
@@ -111,7 +108,7 @@ def _forced_exit() -> None:
 
 
 class _SignalWaiter:
-    """Takes the blocked signals on a thread of its own.
+    """Hears SIGINT and SIGTERM on a thread of its own.
 
     Invariant: ``received`` is set before ``notify`` is called.
     """
@@ -120,11 +117,16 @@ class _SignalWaiter:
         self.received = False
         self.name = ""
         self.notify: Callable[[], None] = lambda: None
+        self._read, write = os.pipe()
+        os.set_blocking(write, False)
+        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        for number in SIGNALS:  # also where a shell's background job inherited "ignore"
+            signal.signal(number, lambda *_: None)
         threading.Thread(target=self._wait, name="signals", daemon=True).start()
 
     def _wait(self) -> None:
         while True:
-            number = signal.sigwait(SIGNALS)
-            self.name = signal.Signals(number).name
-            self.received = True
-            self.notify()
+            for number in os.read(self._read, 16):
+                self.name = signal.Signals(number).name
+                self.received = True
+                self.notify()
