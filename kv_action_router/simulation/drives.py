@@ -71,7 +71,9 @@ class DriveBank:
         self._command_ns = 0
         self._acceleration = np.zeros(size)
         self._integral = np.zeros(size)
-        self._square_current = np.zeros(size)
+        self._lower_effort = -self.effort_limit
+        self._losses = np.zeros(size)
+        self._square_current = np.zeros(size)  # integral over the time since the last warming [A^2 s]
         self._thermal_time = 0.0
         self._orders: dict[tuple[str, ...], np.ndarray] = {}
 
@@ -151,8 +153,13 @@ class DriveBank:
             self.torque[:] = 0.0
         else:
             source = self._command if wanted is None else wanted
-            np.clip(source, -self.effort_limit, self.effort_limit, out=self.torque)
-        self._square_current += dt * np.square(self.torque / self.torque_constant)
+            np.minimum(source, self.effort_limit, out=self.torque)
+            np.maximum(self.torque, self._lower_effort, out=self.torque)
+            self._losses[:] = self.torque
+            self._losses /= self.torque_constant
+            self._losses *= self._losses
+            self._losses *= dt
+            self._square_current += self._losses
         self._thermal_time += dt
         return self.torque
 

@@ -27,7 +27,7 @@ _BRAKE_SOLIMP = (0.9999, 0.9999, 0.001, 0.5, 2.0)
 class Plant:
     """The simulated robot in its scene. One thread may use it.
 
-    Invariant: time passes only in :meth:`step`, one ``config.physics_step`` a call.
+    Invariant: time passes only in :meth:`step`, one ``config.step`` a call.
     """
 
     def __init__(
@@ -46,14 +46,19 @@ class Plant:
         """
         self.model = build_scene(config)
         self.data = mujoco.MjData(self.model)
-        self.dt = config.physics_step
+        self.dt = config.step
         self.steps = 0
         size = self.model.nv
         for name in ("torque_constant", "initial_temperature"):
             if len(getattr(config, name)) != size:
                 raise ConfigError(name, f"{size} values, one a drive", getattr(config, name))
-        self.data.qpos[:] = home
-        mujoco.mj_forward(self.model, self.data)
+        data = self.data
+        # Views of MuJoCo's memory, made once: making one costs as much as a tenth of a step.
+        self.position: FloatArray = data.qpos  # true joint positions [rad] (n,)
+        self.velocity: FloatArray = data.qvel  # true joint velocities [rad/s] (n,)
+        self._applied, self._bias = data.qfrc_applied, data.qfrc_bias
+        self.position[:] = home
+        mujoco.mj_forward(self.model, data)
 
         effort_limit = np.array(self.model.jnt_actfrcrange[:, 1])
         torque_constant = np.array(config.torque_constant)
@@ -79,18 +84,6 @@ class Plant:
         self._target_height = config.target_height
         self._mocap = int(self.model.body_mocapid[self.model.body(TARGET_BODY).id])
         self._set_brakes(True)
-
-    @property
-    def position(self) -> FloatArray:
-        """True joint positions [rad] (n,); a view."""
-        position: FloatArray = self.data.qpos
-        return position
-
-    @property
-    def velocity(self) -> FloatArray:
-        """True joint velocities [rad/s] (n,); a view."""
-        velocity: FloatArray = self.data.qvel
-        return velocity
 
     @property
     def time(self) -> float:
@@ -120,16 +113,16 @@ class Plant:
             now_ns: CLOCK_MONOTONIC, against which the drives' time-out runs [ns].
         """
         drives = self.drives
-        drives.update(self.data.qpos, self.data.qvel, self.dt, now_ns)
+        drives.update(self.position, self.velocity, self.dt, now_ns)
         if drives.braked is not self._held:
             self._set_brakes(drives.braked)
         acceleration = drives.wanted_acceleration
         wanted = None
         if acceleration is not None:
             mujoco.mj_mulM(self.model, self.data, self._wanted, acceleration)
-            self._wanted += self.data.qfrc_bias
+            self._wanted += self._bias
             wanted = self._wanted
-        self.data.qfrc_applied[:] = drives.apply(wanted, self.dt)
+        self._applied[:] = drives.apply(wanted, self.dt)
         mujoco.mj_step(self.model, self.data)
         self.steps += 1
         return self.truth.check(self.data)

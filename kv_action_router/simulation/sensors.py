@@ -63,32 +63,39 @@ class WrenchSensor:
     """
 
     def __init__(
-        self, model: mujoco.MjModel, config: SimulationConfig, generator: np.random.Generator
+        self,
+        model: mujoco.MjModel,
+        data: mujoco.MjData,
+        config: SimulationConfig,
+        generator: np.random.Generator,
     ) -> None:
         self.force: FloatArray = np.zeros(3)  # [N]
         self.torque: FloatArray = np.zeros(3)  # [N m]
-        self._site = model.site(WRENCH_SITE).id
-        self._body = int(model.site_bodyid[self._site])
-        self._weight = model.body_subtreemass[self._body] * model.opt.gravity
-        self._force_address = int(model.sensor("force").adr[0])
-        self._torque_address = int(model.sensor("torque").adr[0])
+        site = model.site(WRENCH_SITE).id
+        body = int(model.site_bodyid[site])
+        self._weight = model.body_subtreemass[body] * model.opt.gravity
+        self._rotation: FloatArray = data.site_xmat[site].reshape(3, 3)
+        self._position: FloatArray = data.site_xpos[site]
+        self._center: FloatArray = data.subtree_com[body]
+        self._raw_force = _reading(model, data, "force")
+        self._raw_torque = _reading(model, data, "torque")
         self._force_noise = Noise(np.full(3, config.force_noise), generator)
         self._torque_noise = Noise(np.full(3, config.torque_noise), generator)
 
-    def read(self, data: mujoco.MjData) -> None:
+    def read(self) -> None:
         """Measure."""
         # MuJoCo gives what the arm exerts on the tool: -(weight + surroundings) at rest.
-        rotation = data.site_xmat[self._site].reshape(3, 3)
-        weight = self._weight @ rotation
-        arm = (data.subtree_com[self._body] - data.site_xpos[self._site]) @ rotation
-        address = self._force_address
-        np.negative(data.sensordata[address : address + 3], out=self.force)
-        self.force -= weight
-        address = self._torque_address
-        np.negative(data.sensordata[address : address + 3], out=self.torque)
-        self.torque[0] -= arm[1] * weight[2] - arm[2] * weight[1]
-        self.torque[1] -= arm[2] * weight[0] - arm[0] * weight[2]
-        self.torque[2] -= arm[0] * weight[1] - arm[1] * weight[0]
+        weight = self._weight @ self._rotation
+        np.add(self._raw_force, weight, out=self.force)
+        np.negative(self.force, out=self.force)
+        wx, wy, wz = weight.tolist()
+        ax, ay, az = ((self._center - self._position) @ self._rotation).tolist()
+        rx, ry, rz = self._raw_torque.tolist()
+        self.torque[:] = (
+            -rx - (ay * wz - az * wy),
+            -ry - (az * wx - ax * wz),
+            -rz - (ax * wy - ay * wx),
+        )
         self._force_noise.add_to(self.force)
         self._torque_noise.add_to(self.torque)
 
@@ -97,23 +104,34 @@ class ImuSensor:
     """IMU at the flange: proper acceleration [m/s^2] (3,), rate [rad/s] (3,), orientation xyzw (4,)."""
 
     def __init__(
-        self, model: mujoco.MjModel, config: SimulationConfig, generator: np.random.Generator
+        self,
+        model: mujoco.MjModel,
+        data: mujoco.MjData,
+        config: SimulationConfig,
+        generator: np.random.Generator,
     ) -> None:
         self.linear_acceleration: FloatArray = np.zeros(3)
         self.angular_velocity: FloatArray = np.zeros(3)
         self.orientation: FloatArray = np.array([0.0, 0.0, 0.0, 1.0])
-        self._acceleration = int(model.sensor("acceleration").adr[0])
-        self._rate = int(model.sensor("angular_velocity").adr[0])
-        self._orientation = int(model.sensor("orientation").adr[0])
+        self._acceleration = _reading(model, data, "acceleration")
+        self._rate = _reading(model, data, "angular_velocity")
+        self._orientation = _reading(model, data, "orientation")
         self._acceleration_noise = Noise(np.full(3, config.acceleration_noise), generator)
         self._rate_noise = Noise(np.full(3, config.gyro_noise), generator)
 
-    def read(self, data: mujoco.MjData) -> None:
+    def read(self) -> None:
         """Measure."""
-        readings = data.sensordata
-        self.linear_acceleration[:] = readings[self._acceleration : self._acceleration + 3]
+        self.linear_acceleration[:] = self._acceleration
         self._acceleration_noise.add_to(self.linear_acceleration)
-        self.angular_velocity[:] = readings[self._rate : self._rate + 3]
+        self.angular_velocity[:] = self._rate
         self._rate_noise.add_to(self.angular_velocity)
-        w, x, y, z = readings[self._orientation : self._orientation + 4]
+        w, x, y, z = self._orientation.tolist()
         self.orientation[:] = (x, y, z, w)
+
+
+def _reading(model: mujoco.MjModel, data: mujoco.MjData, name: str) -> FloatArray:
+    """Return the view of a sensor's reading (dim,)."""
+    sensor = model.sensor(name)
+    first, size = int(sensor.adr[0]), int(sensor.dim[0])
+    view: FloatArray = data.sensordata[first : first + size]
+    return view

@@ -1,0 +1,166 @@
+"""Messages of a driver that are made once and filled in place: no allocation at 500 Hz.
+
+Each class owns one ``message``; its ``fill`` returns it. The message must be published before the
+next ``fill``.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import WrenchStamped
+from sensor_msgs.msg import CameraInfo, Image, Imu, JointState
+
+from kv_action_router.contracts import FloatArray
+from kv_action_router.msg import DriveState
+
+
+def set_stamp(stamp: Time, nanoseconds: int) -> None:
+    """Write a time [ns] into a header's stamp."""
+    stamp.sec, stamp.nanosec = divmod(nanoseconds, 1_000_000_000)
+
+
+class JointStateMessage:
+    """Joint states of named joints."""
+
+    def __init__(self, names: Sequence[str], frame_id: str) -> None:
+        size = len(names)
+        self.message = JointState(name=list(names))
+        self.message.header.frame_id = frame_id
+        self.message.position = array("d", bytes(8 * size))
+        self.message.velocity = array("d", bytes(8 * size))
+        self.message.effort = array("d", bytes(8 * size))
+        self._position = np.frombuffer(self.message.position)
+        self._velocity = np.frombuffer(self.message.velocity)
+        self._effort = np.frombuffer(self.message.effort)
+
+    def fill(
+        self, stamp_ns: int, position: FloatArray, velocity: FloatArray, effort: FloatArray
+    ) -> JointState:
+        """Write positions [rad], velocities [rad/s] and efforts [N m], each (n,)."""
+        set_stamp(self.message.header.stamp, stamp_ns)
+        self._position[:] = position
+        self._velocity[:] = velocity
+        self._effort[:] = effort
+        return self.message
+
+
+class WrenchMessage:
+    """A wrench at a frame."""
+
+    def __init__(self, frame_id: str) -> None:
+        self.message = WrenchStamped()
+        self.message.header.frame_id = frame_id
+
+    def fill(self, stamp_ns: int, force: FloatArray, torque: FloatArray) -> WrenchStamped:
+        """Write force [N] (3,) and torque [N m] (3,)."""
+        set_stamp(self.message.header.stamp, stamp_ns)
+        wrench = self.message.wrench
+        wrench.force.x, wrench.force.y, wrench.force.z = force.tolist()
+        wrench.torque.x, wrench.torque.y, wrench.torque.z = torque.tolist()
+        return self.message
+
+
+class ImuMessage:
+    """An IMU sample."""
+
+    def __init__(self, frame_id: str, acceleration_noise: float, gyro_noise: float) -> None:
+        """Set the frame and the standard deviations [m/s^2] and [rad/s] that the covariances state."""
+        self.message = Imu()
+        self.message.header.frame_id = frame_id
+        for covariance, deviation in (
+            (self.message.orientation_covariance, 1e-3),
+            (self.message.angular_velocity_covariance, gyro_noise),
+            (self.message.linear_acceleration_covariance, acceleration_noise),
+        ):
+            covariance[0] = covariance[4] = covariance[8] = deviation**2
+
+    def fill(
+        self,
+        stamp_ns: int,
+        orientation: FloatArray,
+        angular_velocity: FloatArray,
+        linear_acceleration: FloatArray,
+    ) -> Imu:
+        """Write orientation x, y, z, w (4,), rate [rad/s] (3,) and acceleration [m/s^2] (3,)."""
+        message = self.message
+        set_stamp(message.header.stamp, stamp_ns)
+        turn, rate = message.orientation, message.angular_velocity
+        acceleration = message.linear_acceleration
+        turn.x, turn.y, turn.z, turn.w = orientation.tolist()
+        rate.x, rate.y, rate.z = angular_velocity.tolist()
+        acceleration.x, acceleration.y, acceleration.z = linear_acceleration.tolist()
+        return message
+
+
+class DriveStateMessage:
+    """Feedback of named drives; wheel speeds are not measured."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.message = DriveState(name=list(names))
+
+    def fill(
+        self,
+        stamp_ns: int,
+        temperature: FloatArray,
+        current: FloatArray,
+        rated_current: FloatArray,
+        duty: FloatArray,
+        braked: bool,
+    ) -> DriveState:
+        """Write temperatures [degC], currents [A] and duties, each (n,), and the brakes' state."""
+        message = self.message
+        set_stamp(message.header.stamp, stamp_ns)
+        message.temperature = array("d", temperature.tobytes())
+        message.current = array("d", current.tobytes())
+        message.rated_current = array("d", rated_current.tobytes())
+        message.duty = array("d", duty.tobytes())
+        message.braked = [braked] * len(message.name)
+        return message
+
+
+class ImageMessage:
+    """An image whose pixels are written straight into the message's buffer.
+
+    Attributes:
+        pixels: view of the message's data: (h, w) or (h, w, channels).
+    """
+
+    def __init__(
+        self, encoding: str, shape: tuple[int, ...], dtype: npt.DTypeLike, frame_id: str
+    ) -> None:
+        kind = np.dtype(dtype)
+        height, width = shape[:2]
+        size = int(np.prod(shape)) * kind.itemsize
+        self.message = Image(height=height, width=width, encoding=encoding, step=size // height)
+        self.message.header.frame_id = frame_id
+        self.message.data = array("B", bytes(size))
+        self.pixels: npt.NDArray[np.generic] = np.frombuffer(self.message.data, kind).reshape(shape)
+
+    def fill(self, stamp_ns: int, pixels: npt.NDArray[np.generic]) -> Image:
+        """Copy pixels of the same shape."""
+        set_stamp(self.message.header.stamp, stamp_ns)
+        self.pixels[...] = pixels
+        return self.message
+
+
+class CameraInfoMessage:
+    """Calibration of an undistorted pinhole camera."""
+
+    def __init__(self, width: int, height: int, matrix: FloatArray, frame_id: str) -> None:
+        """Set the size [px] and the intrinsic matrix K (3, 3)."""
+        self.message = CameraInfo(width=width, height=height, distortion_model="plumb_bob")
+        self.message.header.frame_id = frame_id
+        self.message.d = [0.0] * 5
+        self.message.k = matrix.ravel()
+        self.message.r = np.eye(3).ravel()
+        self.message.p = np.hstack([matrix, np.zeros((3, 1))]).ravel()
+
+    def fill(self, stamp_ns: int) -> CameraInfo:
+        """Write the stamp."""
+        set_stamp(self.message.header.stamp, stamp_ns)
+        return self.message
