@@ -49,7 +49,11 @@ class Intrinsics:
 
     @classmethod
     def from_matrix(
-        cls, width: int, height: int, matrix: Sequence[float], distortion: Sequence[float] = ()
+        cls,
+        width: int,
+        height: int,
+        matrix: Sequence[float],
+        distortion: Sequence[float] = (),
     ) -> Intrinsics:
         """Take a row-major 3x3 camera matrix (``CameraInfo.k``) and ``CameraInfo.d``.
 
@@ -63,7 +67,7 @@ class Intrinsics:
         return cls(width, height, fx, fy, cx, cy, used if any(used) else ())
 
 
-def rotation_from_quaternion(quaternion: Sequence[float]) -> FloatArray:
+def rotation_from_quaternion(quaternion: Sequence[float] | FloatArray) -> FloatArray:
     """Return the (3, 3) rotation of a quaternion x, y, z, w, which need not be of unit norm."""
     x, y, z, w = np.asarray(quaternion, dtype=float) / np.linalg.norm(quaternion)
     return np.array(
@@ -85,7 +89,10 @@ class Camera:
     """
 
     def __init__(
-        self, intrinsics: Intrinsics, position: Sequence[float], orientation: Sequence[float]
+        self,
+        intrinsics: Intrinsics,
+        position: Sequence[float],
+        orientation: Sequence[float],
     ) -> None:
         self.intrinsics = intrinsics
         self.origin: FloatArray = np.array(position, dtype=float)

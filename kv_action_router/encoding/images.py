@@ -67,7 +67,12 @@ DEPTH_ENCODINGS = tuple(_DEPTH)
 
 
 def decode_color(
-    data: Any, encoding: str, height: int, width: int, step: int, big_endian: bool = False
+    data: Any,
+    encoding: str,
+    height: int,
+    width: int,
+    step: int,
+    big_endian: bool = False,
 ) -> ColorImage:
     """Return the image as 8-bit RGB (height, width, 3), C order; a view for unpadded ``rgb8``.
 
@@ -102,7 +107,12 @@ def decode_color(
 
 
 def decode_depth(
-    data: Any, encoding: str, height: int, width: int, step: int, big_endian: bool = False
+    data: Any,
+    encoding: str,
+    height: int,
+    width: int,
+    step: int,
+    big_endian: bool = False,
 ) -> DepthImage:
     """Return depth [m] (height, width), NaN where nothing was measured (0, Inf, NaN, negative).
 

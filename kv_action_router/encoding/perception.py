@@ -28,12 +28,13 @@ from kv_action_router.contracts import FloatArray, Pose, TargetEstimate
 from kv_action_router.encoding.camera import Camera
 from kv_action_router.encoding.circle_fit import CircleFit, fit_circle
 from kv_action_router.encoding.config import TargetConfig
+from kv_action_router.encoding.face import edge_points, slope, top_level
 from kv_action_router.encoding.images import ColorImage, DepthImage, valid_depth
 
 _EDGE_NOISE = 0.35  # [px] standard deviation of a midpoint between two pixels
 _CORRELATION = 3.0  # neighboring edge points are not independent: variance is worth this more
-_LEVEL_FLOOR, _LEVEL_CEILING = 0.0012, 0.004  # [m] half thickness of the top face's level
 _NEARER = 0.006  # [m] an outside point this much nearer than the face hides it
+_SLOPE_MAXIMUM = 0.25
 _SEEN_MINIMUM = 0.3  # share of the edge
 _ABOVE = 0.06  # share of the colored points that may lie above the face
 _HORIZON = -0.02  # vertical part of a ray above which it does not count as looking down
@@ -85,7 +86,10 @@ class TargetPerception:
         mask = self.segment(color)
         config = self._config
         limits = config.depth_minimum, config.depth_maximum
-        if not valid_depth(depth[::4, ::4], *limits).any() and not valid_depth(depth, *limits).any():
+        if (
+            not valid_depth(depth[::4, ::4], *limits).any()
+            and not valid_depth(depth, *limits).any()
+        ):
             return Perception(Sight.NO_DEPTH, None, mask, "the depth image has no valid point")
         reason = "no pixel of the target's color"
         for seed in self._pieces(mask):
@@ -116,8 +120,11 @@ class TargetPerception:
         distance = self._camera.depth_of(center)
         if not np.isfinite(pixel).all():
             return False
-        half = max(1, int(0.6 * self._config.target_radius * self._camera.focal_length / distance))
-        column, row = int(round(pixel[0])), int(round(pixel[1]))
+        half = max(
+            1,
+            int(0.6 * self._config.target_radius * self._camera.focal_length / distance),
+        )
+        column, row = int(np.rint(pixel[0])), int(np.rint(pixel[1]))
         height, width = self._camera.shape
         if not (half <= column < width - half and half <= row < height - half):
             return False
@@ -153,7 +160,7 @@ class TargetPerception:
         measured = depth_seed[inside]
         if len(measured) < config.target_pixels_minimum // 2:
             return "too few pixels of the target's color have depth"
-        level, thickness = _top_level(
+        level, thickness = top_level(
             camera.origin[2] + measured * camera.rays[..., 2][seed][inside].astype(float)
         )
         distance = float(np.partition(measured, len(measured) // 2)[len(measured) // 2])
@@ -185,9 +192,12 @@ class TargetPerception:
         flat = camera.rays[box][..., :2].astype(float)
         face = level_depth[..., None] * flat
         bottom = bottom_depth[..., None] * flat
-        edge = np.concatenate((_edges(top, outside, face), _edges(wall, outside, bottom)))
+        edge = np.concatenate((edge_points(top, outside, face), edge_points(wall, outside, bottom)))
         points = face[top]
         steepness = float(-down[top].mean())
+        heights = height[top]
+        if slope(points, heights) > _SLOPE_MAXIMUM:
+            return "the visible piece is side wall, not top face"
         weight = level_depth[top] ** 3  # equal areas of the face, not of the image
         start = weight @ points / weight.sum()
         pixel = distance / camera.focal_length
@@ -195,7 +205,7 @@ class TargetPerception:
         refusal = self._refusal(fit, points, len(edge), pixel, steepness)
         if refusal or fit is None:
             return refusal
-        return self._estimate(self._spread(fit, pixel, steepness), fit.center, level, height[top])
+        return self._estimate(self._spread(fit, pixel, steepness), fit.center, level, heights)
 
     def _around(self, seed: tuple[slice, slice], distance: float) -> tuple[slice, slice]:
         """Return the box in which the whole target lies when ``seed`` is a piece of it."""
@@ -207,7 +217,12 @@ class TargetPerception:
         return box[0], box[1]
 
     def _refusal(
-        self, fit: CircleFit | None, face: FloatArray, edges: int, pixel: float, steepness: float
+        self,
+        fit: CircleFit | None,
+        face: FloatArray,
+        edges: int,
+        pixel: float,
+        steepness: float,
     ) -> str:
         config = self._config
         if fit is None:
@@ -259,39 +274,12 @@ def hue_bands(
     saturation = round(255 * config.target_saturation_minimum)
     value = round(255 * config.target_value_minimum)
     bands = []
-    for first, last in ((low, high), (low + 180.0, high + 180.0), (low - 180.0, high - 180.0)):
+    for first, last in (
+        (low, high),
+        (low + 180.0, high + 180.0),
+        (low - 180.0, high - 180.0),
+    ):
         first, last = max(first, 0.0), min(last, 179.0)
         if first <= last:
             bands.append(((math.ceil(first), saturation, value), (math.floor(last), 255, 255)))
     return bands
-
-
-def _top_level(heights: FloatArray) -> tuple[float, float]:
-    """Return height [m] and half thickness [m] of the uppermost level that the points gather at."""
-    heights = np.sort(heights)
-    level = float(heights[int(0.85 * (len(heights) - 1))])
-    thickness = _LEVEL_CEILING
-    for _ in range(5):
-        first, last = np.searchsorted(heights, (level - thickness, level + thickness))
-        if last <= first:
-            break
-        # sorted, so that order statistics are places: the median, and half of the interquartile range
-        quarter = (last - first) // 4
-        level = float(heights[(first + last) // 2])
-        noise = 0.7413 * float(heights[last - 1 - quarter] - heights[first + quarter])
-        thickness = min(_LEVEL_CEILING, max(_LEVEL_FLOOR, 3.5 * noise))
-    return level, thickness
-
-
-def _edges(
-    inside: npt.NDArray[np.bool_], outside: npt.NDArray[np.bool_], plane: FloatArray
-) -> FloatArray:
-    """Return the points (n, 2) [m] midway between inside pixels and their outside neighbors."""
-    pieces = []
-    for a, b in (
-        (np.s_[:, :-1], np.s_[:, 1:]),
-        (np.s_[:-1, :], np.s_[1:, :]),
-    ):
-        crossing = (inside[a] & outside[b]) | (outside[a] & inside[b])
-        pieces.append(0.5 * (plane[a][crossing] + plane[b][crossing]))
-    return np.concatenate(pieces)

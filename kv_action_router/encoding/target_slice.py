@@ -100,10 +100,19 @@ def similarity(offset: FloatArray, yaw: float = 0.0) -> float:
 
 
 def similarity_table(
-    distances: tuple[float, ...] = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5),
+    distances: tuple[float, ...] = (
+        0.0,
+        0.005,
+        0.01,
+        0.02,
+        0.05,
+        0.1,
+        0.2,
+        0.3,
+        0.4,
+        0.5,
+    ),
 ) -> list[tuple[float, float, float]]:
     """Return rows (distance [m], similarity along one axis, similarity along the x-y diagonal)."""
     diagonal = np.array([1.0, 1.0, 0.0]) / math.sqrt(2.0)
-    return [
-        (d, similarity(np.array([d, 0.0, 0.0])), similarity(d * diagonal)) for d in distances
-    ]
+    return [(d, similarity(np.array([d, 0.0, 0.0])), similarity(d * diagonal)) for d in distances]

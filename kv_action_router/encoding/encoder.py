@@ -1,0 +1,308 @@
+"""Stage 1 without ROS: what the sensors say becomes one key.
+
+encoder = KeyEncoder(config, robot)
+encoder.set_camera(intrinsics)
+encoder.joints.update(...)                      # whenever joint states come
+key = encoder.on_image(color, depth, origin)    # a new RGB-D pair: all slices
+key = encoder.on_body(now_ns, origin)           # 100 Hz: the body slice, the others held
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from kv_action_router.contracts import (
+    BODY_SLICE,
+    KEY_SIZE,
+    ROBOT_SLICE,
+    SCENE_SLICE,
+    TARGET_SLICE,
+    Decision,
+    FloatArray,
+    JointSample,
+    ObstacleSpheres,
+    TargetEstimate,
+    TaskKey,
+    TaskState,
+    Trigger,
+)
+from kv_action_router.encoding import robot_slice, target_slice
+from kv_action_router.encoding.body_slice import BodyEncoder
+from kv_action_router.encoding.camera import Camera, Intrinsics
+from kv_action_router.encoding.config import EncoderConfig
+from kv_action_router.encoding.images import ColorImage, DepthImage
+from kv_action_router.encoding.inputs import BodyInputs
+from kv_action_router.encoding.joints import JointMerger
+from kv_action_router.encoding.obstacles import ObstacleFinder
+from kv_action_router.encoding.odometry import OdometryEvent, OdometrySample
+from kv_action_router.encoding.perception import Perception, Sight, TargetPerception
+from kv_action_router.encoding.scene_slice import SceneEncoder
+from kv_action_router.encoding.target_hold import TargetHold
+from kv_action_router.errors import ImageError, InputError, KeyInvalidError
+
+ENCODER_ID = "segmentation-1"  # changes with anything that changes what a key means
+_NEVER = 3600.0  # [s] age of what was never measured: finite, and older than any limit
+
+
+class Robot(Protocol):
+    """What the encoder needs to know of a robot (``robots.model.RobotModel``)."""
+
+    joint_names: tuple[str, ...]
+    velocity_limit: FloatArray
+
+    def link_spheres(self, q: FloatArray) -> FloatArray:
+        """Return spheres x, y, z, r that cover the robot, base frame [m] (m, 4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The sample that triggers a key.
+
+    Attributes:
+        receipt_ns: CLOCK_MONOTONIC at its receipt [ns].
+        origin_ns: CLOCK_MONOTONIC at its source [ns].
+        stamp_ns: header stamp, or the receipt on the wall clock where that cannot be trusted [ns].
+    """
+
+    receipt_ns: int
+    origin_ns: int
+    stamp_ns: int
+
+
+class KeyEncoder:
+    """Makes keys of one robot with one camera. Used by one thread.
+
+    Invariant: every key is finite, and each slice has its own constant norm; only the target slice
+    is zero, exactly while no target is known.
+
+    Attributes:
+        joints: merges the joint states; feed it directly.
+        inputs: IMU, odometry and drive feedback.
+        perception: answer of the newest image; None before the first.
+    """
+
+    def __init__(self, config: EncoderConfig, robot: Robot, first_trace_id: int = 1) -> None:
+        """Prepare; ``first_trace_id`` keeps the trace ids of several runs apart.
+
+        Raises:
+            InputError: a required joint is unknown to the robot's model.
+        """
+        self._config = config
+        self._robot = robot
+        required = tuple(name for name in config.required_joints if name) or robot.joint_names
+        for name in required:
+            if name not in robot.joint_names:
+                limit = f"one of {', '.join(robot.joint_names)}"
+                raise InputError("required_joints", limit, name)
+        self._covers_robot = set(required) == set(robot.joint_names)
+        # in the model's order, whatever the parameter's: the same pose is the same key
+        ordered = tuple(name for name in robot.joint_names if name in required)
+        limits = {n: v for n, v in zip(robot.joint_names, robot.velocity_limit, strict=True)}
+        self.joints = JointMerger(ordered, config.joint_timeout)
+        self.inputs = BodyInputs(config, ordered)
+        self.perception: Perception | None = None
+        self._body = BodyEncoder(np.array([limits[name] for name in ordered]))
+        self._hold = TargetHold(config.target_hold_limit, config.target_gone_frames)
+        self._robot_slice = robot_slice.encode(config.robot_id)
+        self._camera: Camera | None = None
+        self._finder: TargetPerception | None = None
+        self._scene: SceneEncoder | None = None
+        self._obstacles: ObstacleFinder | None = None
+        self._scene_slice: npt.NDArray[np.float32] | None = None
+        self._scene_receipt_ns = 0
+        self._spheres: FloatArray | None = None
+        self._decision = Decision(
+            domain=config.domain_name,
+            source_domain=config.domain_name,
+            robot_id=config.robot_id,
+            encoder_id=ENCODER_ID,
+            scene=config.scene,
+            frame_id=config.base_frame,
+        )
+        self._first_trace_id = first_trace_id
+        self._sequence = 0
+
+    # --- what is known of the task -----------------------------------------------------------
+
+    def on_task(self, state: TaskState) -> None:
+        """Take over the active intent and the decision that is asked for."""
+        self._decision = replace(
+            self._decision,
+            intent_id=state.decision.intent_id,
+            decision_id=state.decision.decision_id,
+            epoch=max(self._decision.epoch, state.decision.epoch),
+        )
+
+    def on_epoch(self, epoch: int) -> None:
+        """Take over the injector's epoch."""
+        if epoch != self._decision.epoch:
+            self._decision = replace(self._decision, epoch=epoch)
+
+    @property
+    def epoch(self) -> int:
+        """The injector's epoch that the keys carry."""
+        return self._decision.epoch
+
+    # --- sensors -----------------------------------------------------------------------------
+
+    def set_camera(self, intrinsics: Intrinsics) -> None:
+        """Take over a calibration; nothing is rebuilt while it stays the same."""
+        if self._camera is not None and self._camera.intrinsics == intrinsics:
+            return
+        config = self._config
+        camera = Camera(intrinsics, config.camera_position, config.camera_orientation)
+        self._camera = camera
+        self._finder = TargetPerception(config, camera)
+        self._scene = SceneEncoder(camera)
+        self._obstacles = ObstacleFinder(config, camera)
+
+    @property
+    def has_camera(self) -> bool:
+        """Whether a calibration is known."""
+        return self._camera is not None
+
+    def on_odometry(self, sample: OdometrySample) -> OdometryEvent:
+        """Take in odometry; after a jump the held target belongs to a frame that is no more."""
+        event = self.inputs.on_odometry(sample)
+        if event is OdometryEvent.JUMP:
+            self._hold.drop()
+        return event
+
+    # --- keys --------------------------------------------------------------------------------
+
+    def on_image(
+        self, color: ColorImage, depth: DepthImage, origin: Origin, now_ns: int
+    ) -> TaskKey | None:
+        """Return the key of a new RGB-D pair; None when its depth holds nothing at all.
+
+        Args:
+            color: 8-bit RGB (height, width, 3).
+            depth: [m] (height, width); NaN, Inf or 0 = not measured.
+            origin: of the color image.
+            now_ns: CLOCK_MONOTONIC [ns].
+
+        Raises:
+            ImageError: no calibration yet, or a size that is not its.
+            MissingJointsError: naming the joints; the images have been taken in all the same.
+        """
+        if self._finder is None or self._scene is None:
+            raise ImageError("camera info: none received yet")
+        found = self._finder.find(color, depth)
+        self.perception = found
+        if found.sight is Sight.NO_DEPTH:
+            return None
+        self._spheres = self._robot_spheres(now_ns)
+        if found.target is not None and _encodable(found.target):
+            self._hold.seen(found.target, origin.receipt_ns)
+        else:
+            held = self._hold.held
+            self._hold.not_seen(
+                held is not None and self._finder.place_is_empty(held, found.color_mask, depth)
+            )
+        self._scene_slice = self._scene.encode(color, depth, found.color_mask, self._spheres)
+        self._scene_receipt_ns = origin.receipt_ns
+        return self._key(Trigger.IMAGE, origin, now_ns)
+
+    def on_body(self, now_ns: int, origin: Origin) -> TaskKey:
+        """Return the key of the newest joint state; target and scene are held with their ages.
+
+        Raises:
+            MissingJointsError: naming the joints that were not seen within the timeout.
+        """
+        return self._key(Trigger.JOINT_STATE, origin, now_ns)
+
+    def obstacles(self, depth: DepthImage, key: TaskKey) -> ObstacleSpheres:
+        """Return the obstacles in the image pair that ``key`` was made from.
+
+        Raises:
+            ImageError: no calibration yet.
+        """
+        if self._obstacles is None:
+            raise ImageError("camera info: none received yet")
+        return self._obstacles.find(depth, key.decision, self._spheres, key.target)
+
+    # --- inside --------------------------------------------------------------------------------
+
+    def _key(self, trigger: Trigger, origin: Origin, now_ns: int) -> TaskKey:
+        sample = self.joints.sample(now_ns)
+        inputs = self.inputs
+        velocity = sample.velocity
+        measured = self.joints.velocity_measured
+        body, masked = self._body.encode(
+            sample.position,
+            velocity if measured.all() else np.where(measured, velocity, np.nan),
+            duty=inputs.duty(now_ns),
+            displacement=inputs.displacement(now_ns),
+            odometry_confidence=inputs.odometry_confidence,
+            imu=inputs.imu(now_ns),
+        )
+        target, target_age = self._hold.current(now_ns)
+        vector = np.zeros(KEY_SIZE, dtype=np.float32)
+        if target is not None:
+            vector[TARGET_SLICE] = target_slice.encode(target.pose.position, target.yaw)
+        scene_age = _NEVER
+        if self._scene_slice is not None:
+            vector[SCENE_SLICE] = self._scene_slice
+            scene_age = (now_ns - self._scene_receipt_ns) * 1e-9
+        vector[BODY_SLICE] = body
+        vector[ROBOT_SLICE] = self._robot_slice
+        if not np.isfinite(vector).all():
+            raise KeyInvalidError(f"key must be finite, got {vector.tolist()}")
+        return self._compose(
+            trigger,
+            origin,
+            now_ns,
+            vector,
+            target,
+            target_age,
+            scene_age,
+            int(masked),
+            sample,
+        )
+
+    def _compose(
+        self,
+        trigger: Trigger,
+        origin: Origin,
+        now_ns: int,
+        vector: npt.NDArray[np.float32],
+        target: TargetEstimate | None,
+        target_age: float,
+        scene_age: float,
+        masked: int,
+        sample: JointSample,
+    ) -> TaskKey:
+        self._sequence += 1
+        decision = replace(
+            self._decision,
+            trace_id=self._first_trace_id + self._sequence,
+            trigger_monotonic_ns=origin.receipt_ns,
+            stage_ns=(origin.origin_ns, 0, 0, 0, 0),
+            sequence=self._sequence,
+            stamp_ns=origin.stamp_ns,
+        )
+        return TaskKey(
+            decision,
+            trigger,
+            vector,
+            target,
+            min(target_age, _NEVER),
+            scene_age,
+            self.joints.age(now_ns),
+            masked,
+            sample,
+        )
+
+    def _robot_spheres(self, now_ns: int) -> FloatArray | None:
+        """Return spheres around the robot; None while its pose is not known."""
+        if not self._covers_robot or self.joints.missing(now_ns):
+            return None
+        return self._robot.link_spheres(self.joints.position)
+
+
+def _encodable(target: TargetEstimate) -> bool:
+    return bool((np.abs(target.pose.position) <= target_slice.REACH).all())
