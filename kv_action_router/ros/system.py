@@ -1,0 +1,255 @@
+"""The one description of a running system: its processes, parameters, remaps and who may command.
+
+``ros/bringup.py`` and ``launch/*.launch.py`` start the same system from here. Nothing in this file starts
+anything, and nothing in it imports ``rclpy`` or ``launch``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ament_index_python.packages import get_package_prefix, get_package_share_directory
+
+from kv_action_router.configuration import Configuration, parameter
+from kv_action_router.errors import ConfigError
+
+PACKAGE = "kv_action_router"
+SOFT_STAGES = ("task_key_encoder", "cache_manager", "behavior_synthesizer", "failure_monitor")
+INJECTOR = "actuator_injector"
+SIMULATION = "simulation"
+CONTROLLERS = ("effort", "velocity", "position")
+# The stages nearer to the motor come first when two of them want the same core.
+PRIORITIES = {
+    "task_key_encoder": 10,
+    "failure_monitor": 15,
+    "cache_manager": 20,
+    "behavior_synthesizer": 30,
+    INJECTOR: 60,
+}
+
+_NAMESPACE = re.compile(r"^(/?[A-Za-z][A-Za-z0-9_]*(/[A-Za-z][A-Za-z0-9_]*)*)?$")
+
+
+@dataclass(frozen=True)
+class Arguments(Configuration):
+    """Arguments of a bring-up, the same for ``ros2 launch`` and ``ros/bringup.py``."""
+
+    sim: bool = parameter(True, "simulate robot and camera; false = a real robot's driver runs")
+    robot_ip: str = parameter("", "address of the real robot; empty = its driver is started elsewhere")
+    dry_run: str = parameter(
+        "auto",
+        "do everything but publish commands; auto = true with a real robot, false in simulation",
+        choices=("auto", "true", "false"),
+    )
+    namespace: str = parameter("", "namespace of all nodes, e.g. robot1")
+    params_file: str = parameter("", "YAML file whose parameters come after the robot's own file")
+    controller: str = parameter(
+        "effort", "command interface of the robot's controller", choices=CONTROLLERS
+    )
+    composed: bool = parameter(False, "run the four soft stages in one process")
+    realtime: bool = parameter(
+        True, "ask for real-time scheduling; without permission the nodes say so and run on"
+    )
+    use_sim_time: bool = parameter(False, "node clocks follow /clock; control never does")
+    log_level: str = parameter(
+        "info", "least severity that is logged", choices=("debug", "info", "warn", "error", "fatal")
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not _NAMESPACE.match(self.namespace):
+            raise ConfigError(
+                "namespace", "empty or tokens that begin with a letter, joined by '/'", self.namespace
+            )
+        if self.params_file and not Path(self.params_file).is_file():
+            raise ConfigError("params_file", "an existing file", self.params_file)
+
+    @property
+    def commands_are_sent(self) -> bool:
+        """Whether the injector publishes commands."""
+        return self.sim if self.dry_run == "auto" else self.dry_run == "false"
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process of a system.
+
+    Attributes:
+        name: of the process, and of its node unless it holds several.
+        executable: in ``lib/<package>``.
+        nodes: names of the nodes that it runs.
+        parameters: set for its nodes, after the files.
+        parameter_files: YAML files, in order.
+        remaps: topic name -> topic name.
+        namespace: of its nodes.
+        package: that holds the executable.
+    """
+
+    name: str
+    executable: str
+    nodes: tuple[str, ...]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameter_files: tuple[str, ...] = ()
+    remaps: Mapping[str, str] = field(default_factory=dict)
+    namespace: str = ""
+    log_level: str = "info"
+    package: str = PACKAGE
+
+    def ros_arguments(self) -> list[str]:
+        """Return the arguments behind ``--ros-args``."""
+        arguments = ["--log-level", self.log_level]
+        if self.namespace:
+            arguments += ["-r", f"__ns:=/{self.namespace.strip('/')}"]
+        for path in self.parameter_files:
+            arguments += ["--params-file", path]
+        for name, value in self.parameters.items():
+            arguments += ["-p", f"{name}:={_yaml(value)}"]
+        for source, target in self.remaps.items():
+            arguments += ["-r", f"{source}:={target}"]
+        return arguments
+
+    def command(self) -> list[str]:
+        """Return the command line that starts the process with this interpreter."""
+        path = Path(get_package_prefix(self.package), "lib", self.package, self.executable)
+        return [sys.executable, str(path), "--ros-args", *self.ros_arguments()]
+
+
+@dataclass(frozen=True)
+class System:
+    """The processes of one robot.
+
+    Attributes:
+        name: of the robot model.
+        processes: in order of start; they end in reverse order, the injector first of all.
+        command_writers: command topic -> the only node that may publish on it.
+        environment: set for every process.
+        notes: what people should know before they start it.
+    """
+
+    name: str
+    processes: tuple[Process, ...]
+    command_writers: Mapping[str, str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def with_remaps(self, process: str, remaps: Mapping[str, str]) -> System:
+        """Return the system with more remaps for one process.
+
+        Raises:
+            ConfigError: naming the process that is not there.
+        """
+        names = [entry.name for entry in self.processes]
+        if process not in names:
+            raise ConfigError("process", f"one of {', '.join(names)}", process)
+        return dataclasses.replace(
+            self,
+            processes=tuple(
+                dataclasses.replace(entry, remaps={**entry.remaps, **remaps})
+                if entry.name == process
+                else entry
+                for entry in self.processes
+            ),
+        )
+
+    def with_parameters(self, process: str, values: Mapping[str, Any]) -> System:
+        """Return the system with more parameters for one process."""
+        return dataclasses.replace(
+            self,
+            processes=tuple(
+                dataclasses.replace(entry, parameters={**entry.parameters, **values})
+                if entry.name == process
+                else entry
+                for entry in self.processes
+            ),
+        )
+
+    def with_process(self, process: Process) -> System:
+        """Return the system with one more process, e.g. a fault proxy."""
+        return dataclasses.replace(self, processes=(*self.processes, process))
+
+
+def ur5e(arguments: Arguments) -> System:
+    """Return the system of a UR5e: simulated, or beside its real driver."""
+    return _arm("ur5e", arguments)
+
+
+SYSTEMS = {"ur5e": ur5e}
+
+
+def _arm(robot: str, arguments: Arguments) -> System:
+    share = Path(get_package_share_directory(PACKAGE))
+    files = [str(share / "config" / f"{robot}.yaml")]
+    if arguments.params_file:
+        files.append(str(Path(arguments.params_file).resolve()))
+    shared: dict[str, Any] = {"use_sim_time": arguments.use_sim_time}
+
+    def process(name: str, nodes: tuple[str, ...], **values: Any) -> Process:
+        return Process(
+            name=name,
+            executable=name,
+            nodes=nodes,
+            parameters={**shared, **values},
+            parameter_files=tuple(files),
+            namespace=arguments.namespace.strip("/"),
+            log_level=arguments.log_level,
+        )
+
+    def stage(name: str, nodes: tuple[str, ...], **values: Any) -> Process:
+        priority = max(PRIORITIES[node] for node in nodes) if arguments.realtime else 0
+        return process(name, nodes, autostart=True, scheduling_priority=priority, **values)
+
+    processes = [process(SIMULATION, (SIMULATION,))] if arguments.sim else []
+    processes.append(
+        stage(
+            INJECTOR,
+            (INJECTOR,),
+            command_interface=arguments.controller,
+            dry_run=not arguments.commands_are_sent,
+        )
+    )
+    if arguments.composed:
+        processes.append(stage("soft_stages", SOFT_STAGES))
+    else:
+        processes += [stage(name, (name,)) for name in SOFT_STAGES]
+    profile = str(share / "config" / "fastdds.xml")
+    return System(
+        name=robot,
+        processes=tuple(processes),
+        command_writers={f"{arguments.controller}_controller/commands": INJECTOR},
+        environment={
+            "FASTDDS_DEFAULT_PROFILES_FILE": profile,
+            "FASTRTPS_DEFAULT_PROFILES_FILE": profile,
+            # software rendering and BLAS must not take the cores that the control loop needs
+            "LP_NUM_THREADS": "1",
+            "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+            "MUJOCO_GL": "egl",
+        },
+        notes=_notes(arguments),
+    )
+
+
+def _notes(arguments: Arguments) -> tuple[str, ...]:
+    notes = []
+    if not arguments.sim:
+        where = f"at {arguments.robot_ip}" if arguments.robot_ip else "started elsewhere"
+        notes.append(f"real robot: its driver must be running ({where})")
+    if not arguments.commands_are_sent:
+        notes.append("dry run: no command is published; dry_run:=false sends them")
+    return tuple(notes)
+
+
+def _yaml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f"'{value}'"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_yaml(item) for item in value) + "]"
+    return repr(value)
