@@ -1,0 +1,548 @@
+"""Every contract survives its message: through the C layer and back, bit for bit."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as stn
+from kv_action_router.msg import (
+    CacheMatch,
+    DriveState,
+    ObstacleSpheres,
+    TaskKey,
+    TrajectoryChunk,
+)
+from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import Imu, JointState
+
+from kv_action_router import contracts as c
+from kv_action_router.errors import InputError
+from kv_action_router.ros import conversions as conv
+
+JOINTS = ("shoulder", "elbow", "wrist")
+NAN = math.nan
+
+
+def through_the_wire(msg):
+    """Serialize and deserialize: what rclpy's C layer refuses or bends shows here."""
+    return deserialize_message(serialize_message(msg), type(msg))
+
+
+def assert_same(first, second, path="value"):
+    """Compare contracts field by field; NaN equals NaN, arrays need the same type and shape."""
+    assert type(first) is type(second), path
+    if dataclasses.is_dataclass(first):
+        for field in dataclasses.fields(first):
+            name = field.name
+            assert_same(getattr(first, name), getattr(second, name), f"{path}.{name}")
+    elif isinstance(first, np.ndarray):
+        assert first.dtype == second.dtype, path
+        np.testing.assert_array_equal(first, second, err_msg=path, strict=True)
+    elif isinstance(first, tuple):
+        assert len(first) == len(second), path
+        for index, (one, other) in enumerate(zip(first, second, strict=True)):
+            assert_same(one, other, f"{path}[{index}]")
+    elif isinstance(first, float) and math.isnan(first):
+        assert math.isnan(second), path
+    else:
+        assert first == second, path
+
+
+# --- examples --------------------------------------------------------------------------------
+
+TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)
+U32, U64 = st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1)
+SINGLE = st.floats(width=32)
+DOUBLE = st.floats()
+
+
+def doubles(*shape):
+    return stn.arrays(np.float64, shape, elements=st.floats())
+
+
+def singles(*shape):
+    return stn.arrays(np.float32, shape, elements=st.floats(width=32))
+
+
+DECISION = st.builds(
+    c.Decision,
+    trace_id=U64,
+    trigger_monotonic_ns=st.integers(0, 2**62),
+    stage_ns=st.tuples(*[U64] * 5),
+    sequence=U64,
+    epoch=U32,
+    decision_id=U32,
+    domain=TEXT,
+    source_domain=TEXT,
+    robot_id=TEXT,
+    encoder_id=TEXT,
+    scene=TEXT,
+    intent_id=TEXT,
+    stamp_ns=st.integers(-(10**9), 2 * 10**18),
+    frame_id=TEXT,
+)
+POSE = st.builds(
+    c.Pose,
+    position=doubles(3),
+    orientation=doubles(4).filter(lambda turn: turn.any()),
+)
+TARGET = st.builds(c.TargetEstimate, pose=POSE, covariance=doubles(6, 6))
+
+
+def carried_joints(decision, trigger):
+    """What a key or match carries: no effort; receipt and stamp are the trigger's."""
+    return c.JointSample(
+        names=JOINTS,
+        position=np.array([1.0, -2.0, 3.5]),
+        velocity=np.array([0.1, NAN, 0.0]),
+        effort=np.full(3, NAN),
+        receipt_ns=decision.trigger_monotonic_ns,
+        stamp_ns=decision.stamp_ns if trigger is c.Trigger.JOINT_STATE else 0,
+    )
+
+
+BEHAVIOR = st.builds(
+    c.BehaviorValue,
+    subtask=TEXT,
+    dimensions=st.just(("elbow/position", "wrist/position")),
+    degree=st.just(5),
+    knots=doubles(14),
+    coefficients=doubles(8, 2),
+    phase=DOUBLE,
+    decay=doubles(2),
+    target=st.none() | POSE,
+)
+
+
+@st.composite
+def keys(draw):
+    decision = draw(DECISION)
+    return c.TaskKey(
+        decision=decision,
+        trigger=c.Trigger.JOINT_STATE,
+        vector=draw(singles(64)),
+        target=draw(st.none() | TARGET),
+        target_age=draw(SINGLE),
+        scene_age=draw(SINGLE),
+        body_age=draw(SINGLE),
+        masked_inputs=draw(U32),
+        joints=carried_joints(decision, c.Trigger.JOINT_STATE),
+    )
+
+
+@st.composite
+def matches(draw):
+    decision, trigger = draw(DECISION), draw(st.sampled_from(c.Trigger))
+    return c.CacheMatch(
+        decision=decision,
+        trigger=trigger,
+        hit=draw(st.booleans()),
+        is_decision=draw(st.booleans()),
+        miss_reason=draw(st.sampled_from(c.MissReason)),
+        reason=draw(TEXT),
+        similarity=draw(SINGLE),
+        threshold=draw(SINGLE),
+        margin=draw(SINGLE),
+        target_similarity=draw(SINGLE),
+        target_minimum=draw(SINGLE),
+        worst_slice=draw(TEXT),
+        worst_slice_similarity=draw(SINGLE),
+        guard=draw(TEXT),
+        entry_id=draw(U64),
+        entry_version=draw(U32),
+        subtask=draw(TEXT),
+        behavior=draw(st.none() | BEHAVIOR),
+        target=draw(st.none() | TARGET),
+        target_age=draw(SINGLE),
+        vector=draw(singles(64)),
+        joints=carried_joints(decision, trigger),
+    )
+
+
+AUXILIARY = st.builds(c.AuxiliaryOutput, name=TEXT, time=DOUBLE, value=DOUBLE)
+
+
+@st.composite
+def chunks(draw):
+    columns = draw(st.sampled_from([("a/velocity",), ("a/position", "a/velocity", "b/position")]))
+    return c.TrajectoryChunk(
+        decision=draw(DECISION),
+        kind=draw(st.sampled_from(c.ChunkKind)),
+        anchor_ns=draw(U64),
+        columns=columns,
+        samples=draw(doubles(c.CHUNK_SAMPLES, len(columns))),
+        auxiliary=tuple(draw(st.lists(AUXILIARY, max_size=3))),
+        entry_id=draw(U64),
+        entry_version=draw(U32),
+        task=draw(TEXT),
+        stage=draw(TEXT),
+        phase=draw(DOUBLE),
+        ends_at_rest=draw(st.booleans()),
+    )
+
+
+EXECUTION = st.builds(
+    c.ExecutionValue,
+    drives=st.just(JOINTS),
+    slots=singles(3, c.EXECUTION_SLOTS),
+    confident=stn.arrays(np.bool_, 3),
+    version=U32,
+    base_version=U32,
+    provenance=TEXT,
+    decision=DECISION,
+)
+UPDATE = st.builds(
+    c.EntryUpdate,
+    decision=DECISION,
+    operation=st.sampled_from(c.UpdateOperation),
+    entry_id=U64,
+    entry_version=U32,
+    vector=singles(64),
+    behavior=st.none() | BEHAVIOR,
+    execution=st.none() | EXECUTION,
+    error=DOUBLE,
+    false_hit=st.booleans(),
+    reason=TEXT,
+)
+STATE = st.builds(
+    c.TaskState,
+    decision=DECISION,
+    status=st.sampled_from(c.TaskStatus),
+    task=TEXT,
+    goal_id=TEXT,
+    stage=TEXT,
+    stage_index=U32,
+    stage_count=U32,
+    subtask=TEXT,
+    phase=DOUBLE,
+    intent=singles(c.INTENT_SIZE) | singles(0),
+    decision_reason=st.sampled_from(c.DecisionReason),
+    needs_target=st.booleans(),
+    needs_image=st.booleans(),
+    requested_monotonic_ns=U64,
+    allowed_contact=TEXT,
+)
+CONDITION = st.builds(
+    c.StageCondition,
+    task=TEXT,
+    goal_id=TEXT,
+    stage=TEXT,
+    decision_id=U32,
+    condition=TEXT,
+    is_failure=st.booleans(),
+    signal=TEXT,
+    value=DOUBLE,
+    limit=DOUBLE,
+    held=DOUBLE,
+    monotonic_ns=U64,
+)
+FEEDBACK = st.builds(
+    c.ExecutionFeedback,
+    decision=DECISION,
+    state=st.sampled_from(c.InjectorState),
+    event=st.sampled_from(c.InjectorEvent),
+    reason=TEXT,
+    monotonic_ns=U64,
+    epoch=U32,
+    chunk_sequence=U64,
+    phase=DOUBLE,
+    joints=st.just(JOINTS),
+    position=doubles(3),
+    velocity=doubles(3),
+    setpoint_position=doubles(3),
+    setpoint_velocity=doubles(3),
+    command=doubles(3),
+    command_interface=TEXT,
+    confident=stn.arrays(np.bool_, 3),
+    execution_version=U32,
+)
+
+
+@st.composite
+def obstacles(draw):
+    count = draw(st.integers(0, 5))
+    return c.ObstacleSpheres(draw(DECISION), draw(singles(count, 3)), draw(singles(count)))
+
+
+PAIRS = {
+    "decision": (DECISION, conv.decision_to_msg, conv.decision_from_msg),
+    "pose": (st.none() | POSE, conv.pose_to_msg, conv.pose_from_msg),
+    "target": (st.none() | TARGET, conv.target_to_msg, conv.target_from_msg),
+    "key": (keys(), conv.key_to_msg, conv.key_from_msg),
+    "behavior": (st.none() | BEHAVIOR, conv.behavior_to_msg, conv.behavior_from_msg),
+    "match": (matches(), conv.match_to_msg, conv.match_from_msg),
+    "auxiliary": (AUXILIARY, conv.auxiliary_to_msg, conv.auxiliary_from_msg),
+    "chunk": (chunks(), conv.chunk_to_msg, conv.chunk_from_msg),
+    "execution_value": (
+        st.none() | EXECUTION,
+        conv.execution_value_to_msg,
+        conv.execution_value_from_msg,
+    ),
+    "entry_update": (UPDATE, conv.entry_update_to_msg, conv.entry_update_from_msg),
+    "feedback": (FEEDBACK, conv.feedback_to_msg, conv.feedback_from_msg),
+    "task_state": (STATE, conv.task_state_to_msg, conv.task_state_from_msg),
+    "condition": (CONDITION, conv.condition_to_msg, conv.condition_from_msg),
+    "obstacles": (obstacles(), conv.obstacles_to_msg, conv.obstacles_from_msg),
+    "wrench": (doubles(6), conv.wrench_to_msg, conv.wrench_from_msg),
+}
+DRIVER_PAIRS = {"joints", "imu", "drives"}  # take a receipt time; below
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_round_trip_in_new_and_reused_messages(name):
+    """A reused message must forget all that it held: the second value comes back as if alone."""
+    values, to_msg, from_msg = PAIRS[name]
+
+    @settings(max_examples=12, deadline=None)
+    @given(first=values, second=values)
+    def check(first, second):
+        msg = to_msg(first)
+        assert_same(from_msg(through_the_wire(msg)), first)
+        assert_same(from_msg(through_the_wire(to_msg(second, msg))), second)
+
+    check()
+
+
+def test_every_pair_is_tested():
+    named = {name.rsplit("_to_msg")[0] for name in conv.__all__ if name.endswith("_to_msg")}
+    assert named == set(PAIRS) | DRIVER_PAIRS
+    for name in named:
+        assert f"{name}_from_msg" in conv.__all__
+
+
+def test_contracts_outlive_their_message():
+    """Values are copied: the next fill of the message does not change what was read from it."""
+    chunk = a_chunk(columns=12)
+    msg = conv.chunk_to_msg(chunk)
+    read = conv.chunk_from_msg(msg)
+    conv.chunk_to_msg(dataclasses.replace(chunk, samples=chunk.samples + 1.0), msg)
+    np.testing.assert_array_equal(read.samples, chunk.samples)
+
+
+def test_reuse_keeps_the_arrays():
+    chunk = a_chunk(columns=12)
+    msg = conv.chunk_to_msg(chunk)
+    samples, stages = msg.samples, msg.decision.stage_monotonic_ns
+    conv.chunk_to_msg(chunk, msg)
+    assert msg.samples is samples
+    assert msg.decision.stage_monotonic_ns is stages
+
+
+# --- what drivers send -------------------------------------------------------------------------
+
+
+def test_joint_sample_round_trip():
+    joints = c.JointSample(
+        JOINTS, np.array([1.0, 2.0, 3.0]), np.array([0.1, NAN, 0.3]), np.full(3, NAN), 77, 123
+    )
+    msg = through_the_wire(conv.joints_to_msg(joints))
+    assert_same(conv.joints_from_msg(msg, 77), joints)
+
+
+def test_joint_state_without_velocity_and_effort_is_not_measured():
+    msg = JointState(name=list(JOINTS), position=[1.0, 2.0, 3.0])
+    joints = conv.joints_from_msg(msg, 5)
+    assert np.isnan(joints.velocity).all()
+    assert np.isnan(joints.effort).all()
+    assert joints.velocity.shape == (3,)
+    assert joints.receipt_ns == 5
+
+
+@pytest.mark.parametrize("field", ["position", "velocity", "effort"])
+def test_joint_state_of_unequal_size_is_refused(field):
+    msg = JointState(name=list(JOINTS), position=[1.0, 2.0, 3.0])
+    setattr(msg, field, [1.0, 2.0])
+    with pytest.raises(InputError, match=f"{field} must be of size 3, got 2"):
+        conv.joints_from_msg(msg, 0)
+
+
+def test_joint_state_without_names_is_refused():
+    with pytest.raises(InputError, match="name"):
+        conv.joints_from_msg(JointState(position=[1.0]), 0)
+
+
+def test_imu_round_trip_with_a_missing_part():
+    imu = c.ImuSample(np.full(4, NAN), np.array([0.1, 0.2, 0.3]), np.array([0.0, 0.0, 9.8]), 9)
+    whole = c.ImuSample(np.array([0.0, 0.0, 0.6, 0.8]), np.ones(3), np.full(3, NAN), 9)
+    msg = conv.imu_to_msg(imu)
+    assert_same(conv.imu_from_msg(through_the_wire(msg), 9), imu)
+    assert msg.orientation_covariance[0] == -1.0
+    assert_same(conv.imu_from_msg(through_the_wire(conv.imu_to_msg(whole, msg)), 9), whole)
+
+
+def test_imu_with_zero_quaternion_keeps_gyro_and_accelerometer():
+    msg = Imu()
+    msg.orientation.w = 0.0
+    msg.angular_velocity.x = 0.5
+    msg.linear_acceleration.z = 9.8
+    imu = conv.imu_from_msg(msg, 1)
+    assert np.isnan(imu.orientation).all()
+    np.testing.assert_array_equal(imu.angular_velocity, [0.5, 0.0, 0.0])
+    np.testing.assert_array_equal(imu.linear_acceleration, [0.0, 0.0, 9.8])
+
+
+@pytest.mark.parametrize("part", ["orientation", "angular_velocity", "linear_acceleration"])
+def test_imu_covariance_of_minus_one_masks_its_part_only(part):
+    msg = Imu()
+    getattr(msg, f"{part}_covariance")[0] = -1.0
+    imu = conv.imu_from_msg(msg, 1)
+    for name in ("orientation", "angular_velocity", "linear_acceleration"):
+        assert np.isnan(getattr(imu, name)).all() == (name == part)
+
+
+def test_drive_sample_round_trip_and_partial():
+    drives = c.DriveSample(
+        names=JOINTS,
+        temperature=np.array([20.0, 30.0, NAN]),
+        current=np.array([1.0, 2.0, 3.0]),
+        rated_current=np.zeros(0),
+        duty=np.array([-1.0, 0.0, 1.0]),
+        wheel_speed=np.zeros(0),
+        braked=np.array([True, False, True]),
+        receipt_ns=4,
+    )
+    msg = conv.drives_to_msg(drives)
+    assert_same(conv.drives_from_msg(through_the_wire(msg), 4), drives)
+    bare = dataclasses.replace(drives, temperature=np.zeros(0), braked=np.zeros(0, bool))
+    assert_same(conv.drives_from_msg(through_the_wire(conv.drives_to_msg(bare, msg)), 4), bare)
+    with pytest.raises(InputError, match="current must be of size 3"):
+        conv.drives_from_msg(DriveState(name=list(JOINTS), current=[1.0]), 0)
+
+
+def test_key_of_an_image_tells_when_its_joints_were_read():
+    decision = c.Decision(trigger_monotonic_ns=1_000_000_000, stage_ns=(0, 1_004_000_000, 0, 0, 0))
+    key = a_key(decision, c.Trigger.IMAGE, body_age=0.002)
+    read = conv.key_from_msg(through_the_wire(conv.key_to_msg(key)))
+    assert read.joints.receipt_ns == pytest.approx(1_002_000_000, abs=1_000)
+    unknown = dataclasses.replace(key, body_age=NAN, decision=c.Decision())
+    assert conv.key_from_msg(conv.key_to_msg(unknown)).joints.receipt_ns == 0
+
+
+# --- what must not break the loop --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [3, np.float32(3.0), np.float64(3.0), np.int64(3), np.array(3)])
+def test_any_number_fits_a_float_field(number):
+    """An integer, a NumPy scalar or an array's element is converted at the boundary."""
+    output = c.AuxiliaryOutput("horn", number, number)
+    assert conv.auxiliary_from_msg(through_the_wire(conv.auxiliary_to_msg(output))).time == 3.0
+    wrench = conv.wrench_from_msg(through_the_wire(conv.wrench_to_msg([number] * 6)))
+    np.testing.assert_array_equal(wrench, np.full(6, 3.0))
+
+
+def test_integer_and_float32_arrays_fit_double_fields():
+    for kind in (np.int64, np.float32):
+        chunk = a_chunk(columns=2)
+        chunk = dataclasses.replace(chunk, samples=np.ones((100, 2), dtype=kind))
+        read = conv.chunk_from_msg(through_the_wire(conv.chunk_to_msg(chunk)))
+        assert read.samples.dtype == np.float64
+        np.testing.assert_array_equal(read.samples, np.ones((100, 2)))
+
+
+def test_transposed_samples_keep_their_order():
+    chunk = a_chunk(columns=3)
+    samples = np.asfortranarray(np.arange(300.0).reshape(100, 3))
+    chunk = dataclasses.replace(chunk, samples=samples)
+    msg = conv.chunk_to_msg(chunk)
+    np.testing.assert_array_equal(conv.chunk_from_msg(msg).samples, samples)
+    np.testing.assert_array_equal(
+        conv.chunk_from_msg(conv.chunk_to_msg(chunk, msg)).samples, samples
+    )
+
+
+def test_numpy_integers_and_flags_fit():
+    decision = c.Decision(trace_id=np.uint64(2**63), sequence=np.int64(5), epoch=np.int32(2))
+    key = a_key(decision, c.Trigger.JOINT_STATE, body_age=np.float32(0.5))
+    read = conv.key_from_msg(through_the_wire(conv.key_to_msg(key)))
+    assert (read.decision.trace_id, read.decision.sequence) == (2**63, 5)
+    match = conv.match_to_msg(a_match(key, hit=np.True_))
+    assert through_the_wire(match).hit is True
+
+
+@pytest.mark.parametrize(
+    ("make", "from_msg", "match"),
+    [
+        (lambda: TaskKey(trigger=9), conv.key_from_msg, "trigger must be one of 1 .IMAGE."),
+        (lambda: CacheMatch(trigger=1, miss_reason=99), conv.match_from_msg, "miss_reason"),
+        (lambda: wrong_chunk(samples=[0.0] * 99), conv.chunk_from_msg, "samples .* size 100"),
+        (lambda: wrong_chunk(sample_period=0.001), conv.chunk_from_msg, "sample_period"),
+        (lambda: wrong_chunk(kind=0), conv.chunk_from_msg, "kind must be one of"),
+        (
+            lambda: TaskKey(trigger=1, joint_name=["a"], joint_position=[]),
+            conv.key_from_msg,
+            "joint_position",
+        ),
+        (
+            lambda: ObstacleSpheres(center=[0.0] * 5, radius=[0.1] * 2),
+            conv.obstacles_from_msg,
+            "center",
+        ),
+        (
+            lambda: ObstacleSpheres(center=[0.0] * 771, radius=[0.1] * 257),
+            conv.obstacles_from_msg,
+            "at most 256",
+        ),
+    ],
+)
+def test_bad_message_is_refused_naming_the_field(make, from_msg, match):
+    with pytest.raises(InputError, match=match):
+        from_msg(make())
+
+
+@pytest.mark.parametrize("changes", [{"knots": [0.0] * 3}, {"decay": []}, {"coefficients": [1.0]}])
+def test_inconsistent_behavior_is_refused(changes):
+    behavior = c.BehaviorValue(
+        "s_v1", ("a/position",), 3, np.zeros(8), np.zeros((4, 1)), 0.0, np.ones(1), None
+    )
+    msg = conv.behavior_to_msg(behavior)
+    for field, value in changes.items():
+        setattr(msg, field, value)
+    with pytest.raises(InputError, match=next(iter(changes))):
+        conv.behavior_from_msg(msg)
+
+
+@pytest.mark.parametrize("shape", [(99, 2), (100, 3), (200,)])
+def test_chunk_of_wrong_shape_is_refused_before_it_is_sent(shape):
+    chunk = dataclasses.replace(a_chunk(columns=2), samples=np.zeros(shape))
+    with pytest.raises(InputError, match="samples must be of shape"):
+        conv.chunk_to_msg(chunk)
+
+
+def test_key_of_wrong_size_is_refused_before_it_is_sent():
+    key = a_key(c.Decision(), c.Trigger.IMAGE)
+    with pytest.raises(InputError, match="key must be of size 64, got 63"):
+        conv.key_to_msg(dataclasses.replace(key, vector=np.zeros(63, np.float32)))
+
+
+def a_chunk(columns: int) -> c.TrajectoryChunk:
+    names = tuple(f"joint_{index}/position" for index in range(columns))
+    samples = np.random.default_rng(0).normal(size=(c.CHUNK_SAMPLES, columns))
+    return c.TrajectoryChunk(
+        c.Decision(), c.ChunkKind.REFRESH, 1, names, samples, (), 0, 0, "t", "s", 0.5, False
+    )
+
+
+def wrong_chunk(**changes) -> TrajectoryChunk:
+    msg = conv.chunk_to_msg(a_chunk(columns=1))
+    for field, value in changes.items():
+        setattr(msg, field, value)
+    return msg
+
+
+def a_key(decision, trigger, body_age=0.0) -> c.TaskKey:
+    return c.TaskKey(
+        decision, trigger, np.ones(64, np.float32), None, 0.0, 0.0, body_age, 0,
+        carried_joints(decision, trigger),
+    )  # fmt: skip
+
+
+def a_match(key: c.TaskKey, hit: bool) -> c.CacheMatch:
+    return c.CacheMatch(
+        key.decision, key.trigger, hit, False, c.MissReason.NONE, "", 0.9, 0.85, NAN, 0.9, 0.75,
+        "body", 0.8, "", 1, 1, "s_v1", None, None, 0.0, key.vector, key.joints,
+    )  # fmt: skip
