@@ -77,6 +77,7 @@ class FailureMonitor:
         nodes: Sequence[str],
         config: MonitorConfig | None = None,
         producers: Mapping[str, tuple[str, ...]] = PRODUCERS,
+        topics: Sequence[str] = (),
     ) -> None:
         """Build the detectors.
 
@@ -85,7 +86,9 @@ class FailureMonitor:
             find_stage: definition by task and stage name.
             nodes: that must give signs of life.
             config: parameters of the stage.
-            producers: watched topics and the nodes that must be active for their writers to work.
+            producers: topics with a deadline or lease, and the nodes that must be active for
+                their writers to be at work.
+            topics: all that DDS events may come from.
         """
         self.config = config or MonitorConfig()
         self.table = SignalTable()
@@ -96,7 +99,7 @@ class FailureMonitor:
         self.thermal = ThermalDetector()
         self.vision = ImageAgeDetector()
         self.deadlines = DeadlineDetector(
-            tuple(producers),
+            tuple(dict.fromkeys((*producers, *topics))),
             Expectation(self.heartbeats.is_active, lambda: self.stages.in_force, producers),
         )
         self._view = SignalView(self.table)

@@ -176,3 +176,20 @@ def _message(value: Any, place: str) -> str:
             f" got {value!r}"
         ) from error
     return value
+
+
+def default_table() -> Path:
+    """Return the response table that comes with the package.
+
+    Raises:
+        ConditionError: it is neither in the source tree nor in an installation.
+    """
+    here = Path(__file__).resolve()
+    candidates = [here.parents[2] / "config" / "conditions.yaml"]
+    candidates += [
+        folder / "share/kv_action_router/config/conditions.yaml" for folder in here.parents
+    ]
+    for path in candidates:
+        if path.is_file():
+            return path
+    raise ConditionError(f"conditions_file must be given: there is no {candidates[0]}")

@@ -15,10 +15,9 @@ LIFECYCLE_FINALIZED = 4
 
 @dataclass(frozen=True, slots=True)
 class WrenchSample:
-    """Force [N] (3,) and torque [N m] (3,) at the tool, in the sensor's frame."""
+    """Force [N] and torque [N m] at the tool, in the sensor's frame: ``vector`` is (6,)."""
 
-    force: FloatArray
-    torque: FloatArray
+    vector: FloatArray
     receipt_ns: int
 
 

@@ -6,9 +6,9 @@ import math
 from types import SimpleNamespace
 
 import pytest
-from monitoring_builders import MS, feedback, task_state
 from hypothesis import given
 from hypothesis import strategies as st
+from monitoring_builders import MS, feedback, task_state
 
 from kv_action_router.contracts import InjectorEvent, InjectorState, StageCondition, TaskStatus
 from kv_action_router.monitoring.signals import SignalTable, SignalView

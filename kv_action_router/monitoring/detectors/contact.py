@@ -23,7 +23,6 @@ class ContactDetector:
     def __init__(self) -> None:
         self._ring = np.zeros((_WINDOW, 6))
         self._receipt_ns = np.zeros(_WINDOW, dtype=np.int64)
-        self._sample = np.zeros(6)
         self._tare = np.zeros(6)
         self._next = 0
         self._filled = 0
@@ -40,9 +39,7 @@ class ContactDetector:
 
     def on_wrench(self, sample: WrenchSample, table: SignalTable) -> None:
         """Take a sample; one that is not finite is written as not measured."""
-        vector = self._sample
-        vector[:3] = sample.force
-        vector[3:] = sample.torque
+        vector = sample.vector
         if not np.isfinite(vector).all():
             table.put("wrench_force", math.nan, sample.receipt_ns)
             table.put("wrench_torque", math.nan, sample.receipt_ns)
@@ -53,8 +50,7 @@ class ContactDetector:
         self._filled = min(self._filled + 1, _WINDOW)
         force = torque = math.nan
         if self.has_tare:
-            vector -= self._tare
-            fx, fy, fz, tx, ty, tz = vector.tolist()
+            fx, fy, fz, tx, ty, tz = (vector - self._tare).tolist()
             force = math.sqrt(fx * fx + fy * fy + fz * fz)
             torque = math.sqrt(tx * tx + ty * ty + tz * tz)
         table.put("wrench_force", force, sample.receipt_ns)

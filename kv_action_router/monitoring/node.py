@@ -1,0 +1,243 @@
+"""The node ``failure_monitor``: a lifecycle shell around the failure monitor.
+
+Subscriptions (polled): ``execution_feedback``, ``wrench``, ``drive_state``, ``task_state``,
+``stop``, ``heartbeat/<node>`` of the other nodes; now and then ``task_key`` and ``cache_match``.
+DDS events: deadline, liveliness and incompatible profiles of these and of ``trajectory_chunk``.
+Publishers: ``failure_event``, ``condition``, ``stop`` (engages only), ``/diagnostics`` at 1 Hz.
+Clients: ``cache_manager/invalidate``, ``behavior_synthesizer/interrupt``; called without waiting.
+Parameters: ``monitoring/config.py``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray
+
+from kv_action_router.contracts import TaskState
+from kv_action_router.errors import InputError
+from kv_action_router.monitoring.catalog import StageCatalog
+from kv_action_router.monitoring.config import MonitorConfig
+from kv_action_router.monitoring.expectation import PRODUCERS
+from kv_action_router.monitoring.monitor import FailureMonitor
+from kv_action_router.monitoring.response import Severity, default_table, load_rules
+from kv_action_router.monitoring.samples import (
+    HeartbeatSample,
+    KeySample,
+    StopSample,
+    WrenchSample,
+)
+from kv_action_router.ros import qos, topics
+from kv_action_router.ros.conversions import (
+    condition_to_msg,
+    drives_from_msg,
+    feedback_from_msg,
+    task_state_from_msg,
+    wrench_from_msg,
+)
+from kv_action_router.ros.conversions.failure import report_to_msg
+from kv_action_router.ros.diagnostics import statuses
+from kv_action_router.ros.lifecycle import StageNode
+from kv_action_router.ros.process import run
+from kv_action_router.ros.responses import Responder
+from kv_action_router.ros.streams import DataLoop, LatestReader, Sample
+from kv_action_router.ros.topics import Topic
+from kv_action_router.ros.transport import TransportEvents
+
+NAME = "failure_monitor"
+WATCHED_NODES = tuple(node for node in topics.NODES if node != NAME)
+RESPONSE_FAILED = 530  # error code of a response that could not be carried out
+
+_KEY_PERIOD_NS = 50_000_000  # a key is read for its image's age only
+_DIAGNOSTICS_PERIOD_NS = 1_000_000_000
+
+
+class FailureMonitorNode(StageNode[MonitorConfig]):
+    """Threads: the data loop owns the monitor; the executor hands DDS events over by a queue."""
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(NAME, MonitorConfig, **arguments)
+        self._monitor: FailureMonitor | None = None
+        self._responder: Responder | None = None
+        self._publishers_made: list[Any] = []
+        self._watched: list[str] = []
+        self._streams: list[tuple[LatestReader[Any], Callable[[Sample], object]]] = []
+        self._events = TransportEvents(self)
+        self._latched: dict[type, object] = {}  # outlives a deactivation: it comes only once
+        self._pending: list[object] = []
+        self._key_due_ns = 0
+        self._diagnostics_due_ns = 0
+
+    # --- transitions --------------------------------------------------------------------------
+
+    def configure_stage(self) -> None:
+        """Read the response table, subscribe to everything."""
+        rules = load_rules(self.config.conditions_file or default_table())
+        leases = {topics.HEARTBEATS[node].name: (node,) for node in WATCHED_NODES}
+        self._streams = [
+            (self._watch(topics.TASK_STATE), lambda s: task_state_from_msg(s.message)),
+            (self._watch(topics.EXECUTION_FEEDBACK), lambda s: feedback_from_msg(s.message)),
+            (
+                self._watch(topics.WRENCH, sensor=True),
+                lambda s: WrenchSample(wrench_from_msg(s.message.wrench), s.receipt_ns),
+            ),
+            (
+                self._watch(topics.DRIVE_STATE, sensor=True),
+                lambda s: drives_from_msg(s.message, s.receipt_ns),
+            ),
+            (self._watch(topics.STOP), _stop_from_sample),
+        ]
+        self._streams += [
+            (self._watch(topics.HEARTBEATS[node]), _heartbeat_from_sample) for node in WATCHED_NODES
+        ]
+        self._key = self._watch(topics.TASK_KEY)
+        self._match = self._watch(topics.CACHE_MATCH)
+        self._watch(topics.TRAJECTORY_CHUNK)  # for its DDS events alone
+        self._monitor = FailureMonitor(
+            rules,
+            StageCatalog(self.loop_failed).find,
+            nodes=WATCHED_NODES,
+            config=self.config,
+            producers={**PRODUCERS, **leases},
+            topics=self._watched,
+        )
+        self._condition = self._publisher(topics.CONDITION)
+        self._diagnostics = self._publisher(topics.DIAGNOSTICS)
+        self._responder = Responder(
+            self,
+            timeout_s=self.config.response_timeout,
+            entry_in_force=self._entry_in_force,
+            on_failure=self._response_failed,
+        )
+
+    def activate_stage(self) -> None:
+        """Begin to watch; nothing is known of the time before but what is latched."""
+        assert self._monitor is not None  # noqa: S101 - configured
+        self._monitor.reset()
+        for _ in self._events.take():
+            pass
+        self._pending = list(self._latched.values())
+        self._key_due_ns = self._diagnostics_due_ns = 0
+        period_ns = int(self.config.poll_period * 1e9)
+        self.start_loop(
+            DataLoop(
+                self.plane, [], self._on_wake, self.loop_failed, period_ns=period_ns, name="monitor"
+            )
+        )
+
+    def cleanup_stage(self) -> None:
+        """Destroy publishers and clients; the readers go with the data plane."""
+        self._events.destroy()
+        if self._responder is not None:
+            self._responder.destroy()
+            self._responder = None
+        for publisher in self._publishers_made:
+            self.destroy_publisher(publisher)
+        self._publishers_made.clear()
+        self._streams.clear()
+        self._watched.clear()
+        self._latched.clear()
+        self._monitor = None
+
+    def _watch(self, topic: Topic, *, sensor: bool = False) -> LatestReader[Any]:
+        reader = self.plane.reader(topic, profile=qos.sensor() if sensor else None)
+        self._events.watch(reader, topic.name, timed=not sensor)
+        self._watched.append(topic.name)
+        return reader
+
+    def _publisher(self, topic: Topic) -> Any:
+        publisher = self.create_publisher(topic.type, topic.name, topic.profile())
+        self._publishers_made.append(publisher)
+        return publisher
+
+    # --- data loop ------------------------------------------------------------------------------
+
+    def _on_wake(self, now_ns: int) -> None:
+        assert self._monitor is not None and self._responder is not None  # noqa: S101
+        samples, self._pending = self._pending, []
+        for reader, convert in self._streams:
+            self._take(reader, convert, samples)
+        if now_ns >= self._key_due_ns:
+            self._key_due_ns = now_ns + _KEY_PERIOD_NS
+            self._take(self._key, _key_from_sample, samples)
+        samples.extend(self._events.take())
+        now_ns = time.monotonic_ns()  # no sample that was taken is of the future
+        verdict = self._monitor.update(now_ns, samples)
+        for report in verdict.responses:
+            self._responder.respond(report)
+        for condition in verdict.conditions:
+            message = condition_to_msg(condition)
+            message.header.stamp = self.get_clock().now().to_msg()
+            self._condition.publish(message)
+        for report in verdict.reports:
+            self._failure_publisher.publish(report_to_msg(report))
+            self._say(report.severity, report.error_code, report.message)
+        self._responder.poll(now_ns)
+        if now_ns >= self._diagnostics_due_ns:
+            self._diagnostics_due_ns = now_ns + _DIAGNOSTICS_PERIOD_NS
+            self._publish_diagnostics()
+
+    def _take(
+        self,
+        reader: LatestReader[Any],
+        convert: Callable[[Sample], object],
+        samples: list[object],
+    ) -> None:
+        taken = reader.take()
+        if taken is None:
+            return
+        try:
+            sample = convert(taken)
+        except InputError as error:  # one sample that can't be used hides no other stream
+            self.loop_failed(error)
+            return
+        samples.append(sample)
+        if isinstance(sample, _LATCHED):
+            self._latched[type(sample)] = sample
+
+    def _publish_diagnostics(self) -> None:
+        assert self._monitor is not None  # noqa: S101
+        array = DiagnosticArray()
+        array.header.stamp = self.get_clock().now().to_msg()
+        array.status = statuses(self._monitor.status(), self.get_fully_qualified_name())
+        self._diagnostics.publish(array)
+
+    def _entry_in_force(self) -> int:
+        taken = self._match.take()
+        return int(taken.message.entry_id) if taken is not None and taken.message.hit else 0
+
+    def _response_failed(self, message: str) -> None:
+        self.report(RESPONSE_FAILED, message, severity=Severity.ERROR, detector="response")
+
+    def _say(self, severity: Severity, code: int, message: str) -> None:
+        logger = self.get_logger()
+        text = f"[{code}] {message}"
+        if severity >= Severity.ERROR:
+            logger.error(text)
+        elif severity == Severity.WARNING:
+            logger.warning(text)
+        else:
+            logger.info(text)
+
+
+_LATCHED = (TaskState, StopSample)
+
+
+def _stop_from_sample(sample: Sample) -> StopSample:
+    return StopSample(sample.message.engaged, sample.message.source, sample.receipt_ns)
+
+
+def _heartbeat_from_sample(sample: Sample) -> HeartbeatSample:
+    message = sample.message
+    return HeartbeatSample(message.node, message.lifecycle_state, sample.receipt_ns)
+
+
+def _key_from_sample(sample: Sample) -> KeySample:
+    return KeySample(sample.message.scene_age, sample.receipt_ns)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the node until SIGINT or SIGTERM."""
+    return run(lambda: [FailureMonitorNode()], arguments)
