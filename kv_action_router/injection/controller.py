@@ -1,0 +1,254 @@
+"""The whole tick, without ROS: what was received goes in, the command comes out.
+
+    inputs -> measure -> supervise -> consider the chunk -> move the set-point -> law -> command
+
+One thread calls :meth:`InjectionController.tick`. Nothing here logs, locks or waits; what others must
+know goes into ``modes.events``.
+"""
+
+from __future__ import annotations
+
+import math
+
+from kv_action_router.contracts import (
+    TRIGGER_DEADLINE_NS,
+    ExecutionValue,
+    InjectorEvent,
+    InjectorState,
+    TrajectoryChunk,
+)
+from kv_action_router.errors import ChunkRefusedError, InjectionError
+from kv_action_router.injection.chunk_gate import ChunkGate, Refusal
+from kv_action_router.injection.config import InjectionConfig
+from kv_action_router.injection.drives import Drives
+from kv_action_router.injection.events import Counters
+from kv_action_router.injection.laws import EffortLaw, State, make_law
+from kv_action_router.injection.measurement import JointTracker
+from kv_action_router.injection.modes import Modes
+from kv_action_router.injection.robot import JointModel
+from kv_action_router.injection.set_point import SetPoint
+from kv_action_router.injection.signals import Command, Inputs
+
+
+class InjectionController:
+    """Turns chunks and joint states into commands.
+
+    Invariants, for any sequence of inputs: commands are finite and inside the limits in force; set-points
+    move by at most v_max dt and a_max dt a tick; a chunk is followed in the state FOLLOW only.
+
+    Attributes:
+        joints: measured state.
+        set_point: where the joints should be.
+        drives: execution values in force.
+        modes: state, epoch, stop, fail-safe, events.
+        command: the last one.
+        counters: since activation.
+    """
+
+    def __init__(
+        self,
+        model: JointModel,
+        config: InjectionConfig,
+        values: ExecutionValue,
+        *,
+        epoch: int = 0,
+    ) -> None:
+        """Prepare; nothing is sent before :meth:`activate`.
+
+        Args:
+            model: limits and dynamics; used by the thread that ticks only.
+            config: parameters.
+            values: execution values to start with.
+            epoch: last one that may have been used before; the next is one higher.
+        """
+        n = len(model.joint_names)
+        self.config = config
+        self.joints = JointTracker(model, config.velocity_filter)
+        self.set_point = SetPoint(model, config)
+        self.drives = Drives(model, config, values)
+        self.command = Command([0.0] * n)
+        self.counters = Counters()
+        self._gate = ChunkGate(model, config, self.joints, self.set_point)
+        self.modes = Modes(
+            config, self.joints, self.set_point, self.drives, self._gate, self.command, epoch
+        )
+        self._law = make_law(model, config)
+        self._effort_law = self._law if isinstance(self._law, EffortLaw) else None
+        self._margin_ns = round(config.publish_margin * 1e9)
+        self._kept = [0.0] * n  # command before the tick that adopted a chunk
+        still = [0.0] * n
+        own = self.set_point
+        self._moving = State(own.position, own.velocity, own.acceleration)
+        self._standing = State(own.position, still, still)
+        self._measured = State(self.joints.position, self.joints.velocity, still)
+        self._last_ns = 0
+        self._dt = 0.0
+
+    @property
+    def state(self) -> InjectorState:
+        """What the injector does."""
+        return self.modes.state
+
+    @property
+    def epoch(self) -> int:
+        """In force."""
+        return self.modes.epoch
+
+    def activate(self, now_ns: int) -> None:
+        """Begin: no command before a complete joint state, then hold what was measured."""
+        self.counters = Counters()
+        self.joints.reset()
+        self.drives.reset()
+        self._law.reset()
+        self.modes.activate(now_ns)
+        self.command.send = False
+        self.command.adopting = None
+        self._last_ns = now_ns
+
+    def tick(self, now_ns: int, inputs: Inputs) -> Command:
+        """Go on to an instant; a tick with dt <= 0 changes nothing and is counted.
+
+        Args:
+            now_ns: CLOCK_MONOTONIC [ns].
+            inputs: what was received since the last tick.
+
+        Returns:
+            The command, the same object every time.
+        """
+        self._commit(0)
+        elapsed_ns = now_ns - self._last_ns
+        if elapsed_ns <= 0:
+            self.counters.refused_ticks += 1
+            return self.command
+        late_ns = elapsed_ns if self.counters.ticks else 0
+        self._dt = elapsed_ns * 1e-9
+        self._last_ns = now_ns
+        self.counters.ticks += 1
+        self._measure(now_ns, inputs)
+        self.modes.supervise(now_ns, late_ns, inputs.stops)
+        chunk = inputs.chunk or self._gate.waiting
+        if chunk is not None:
+            self._consider(now_ns, chunk)
+        if self.modes.state is not InjectorState.INACTIVE:
+            self._move(now_ns)
+        return self.command
+
+    def withdraw(self, now_ns: int) -> Command:
+        """Take the chunk back that this tick adopted, since its first command would go out too late."""
+        chunk = self.command.adopting
+        if chunk is not None:
+            self.command.adopting = None
+            self.modes.withdraw()
+            self.set_point.withdraw()
+            self._law.restore()
+            self.command.values[:] = self._kept
+            age = now_ns - chunk.decision.trigger_monotonic_ns
+            self._refuse(ChunkGate.late(age), now_ns, chunk)
+            self._move(self._last_ns)
+        return self.command
+
+    def sent(self, published_ns: int) -> None:
+        """Note that the command was published, and when [ns]."""
+        self.counters.commands_sent += 1
+        self._commit(published_ns)
+
+    # --- inside ------------------------------------------------------------------------------
+
+    def _commit(self, published_ns: int) -> None:
+        chunk = self.command.adopting
+        if chunk is None:
+            return
+        self.command.adopting = None
+        self._gate.adopted(chunk)
+        self.modes.auxiliary.adopt(chunk)
+        self.counters.chunks_adopted += 1
+        if published_ns - chunk.decision.trigger_monotonic_ns > TRIGGER_DEADLINE_NS:
+            self.counters.late_commands_sent += 1
+        self.modes.say(
+            InjectorEvent.CHUNK_ADOPTED, "", self._last_ns, chunk=chunk, command_ns=published_ns
+        )
+
+    def _measure(self, now_ns: int, inputs: Inputs) -> None:
+        supervisor = self.modes.supervisor
+        if inputs.joints is not None and self.joints.update(*inputs.joints):
+            supervisor.joints.seen(self.joints.oldest_ns())
+        if inputs.imu is not None:
+            supervisor.imu_seen(inputs.imu.receipt_ns)
+        for name, receipt_ns in inputs.heartbeats.items():
+            supervisor.heartbeat(name, receipt_ns)
+        for event in self.drives.update(inputs, now_ns, self.modes.epoch):
+            self.modes.events.append(event)
+
+    def _consider(self, now_ns: int, chunk: TrajectoryChunk) -> None:
+        try:
+            if chunk.decision.epoch == self.modes.epoch:
+                self.modes.check_may_move()
+            if not self._gate.admit(chunk, now_ns, self.modes.epoch, self.drives.limits):
+                return
+        except ChunkRefusedError as refusal:
+            self._gate.waiting = None
+            self._refuse(refusal, now_ns, chunk)
+            return
+        self._law.save()
+        self._kept[:] = self.command.values
+        self.modes.follow(chunk, now_ns)
+        self.command.adopting = chunk
+        trigger_ns = chunk.decision.trigger_monotonic_ns
+        self.command.publish_before_ns = trigger_ns + TRIGGER_DEADLINE_NS - self._margin_ns
+
+    def _refuse(self, error: ChunkRefusedError, now_ns: int, chunk: TrajectoryChunk) -> None:
+        kind = error.kind if isinstance(error, Refusal) else InjectorEvent.CHUNK_INVALID
+        if kind is InjectorEvent.CHUNK_LATE:
+            self.counters.chunks_late += 1
+        else:
+            self.counters.chunks_refused += 1
+        self.modes.say(kind, str(error), now_ns, chunk=chunk, source="behavior_synthesizer")
+
+    def _move(self, now_ns: int) -> None:
+        modes, limits, values = self.modes, self.drives.limits, self.command.values
+        failing = modes.state is InjectorState.FAIL_SAFE
+        blind = not self.joints.complete or modes.supervisor.joints.lost(now_ns)
+        reference, stiffness = self._moving, 1.0
+        if failing:
+            self._step_fail_safe(now_ns, blind)
+            stiffness = modes.fail_safe.stiffness
+            if modes.fail_safe.still:
+                reference = self._standing
+        inside_limits = self.set_point.advance(now_ns, limits)
+        self.counters.set_points_refused += not inside_limits
+        modes.after_motion(now_ns, inside_limits=inside_limits)
+        measured = None if blind else self._measured
+        self._law.compute(self._dt, reference, measured, limits, stiffness, values)
+        self.command.send = True
+        if failing:
+            modes.fail_safe.mix(now_ns, values)
+            self.command.send = modes.fail_safe.sends
+        if not all(map(math.isfinite, values)):
+            self.command.send = False
+            raise InjectionError(f"the law made a command that is not finite: {values}")
+        if self._effort_law is not None and not blind:
+            event = self.drives.watch(
+                self._dt,
+                self._effort_law.pid.unclamped,
+                values,
+                self.joints.velocity,
+                now_ns,
+                modes.epoch,
+            )
+            if event is not None:
+                modes.events.append(event)
+        self.counters.confident_ticks += limits.all_confident
+        self.command.auxiliary = modes.auxiliary.fire(now_ns)
+
+    def _step_fail_safe(self, now_ns: int, blind: bool) -> None:
+        begun_anew = self.modes.fail_safe.step(
+            now_ns,
+            self.set_point,
+            self.joints.position,
+            self.joints.velocity,
+            self.drives.limits,
+            blind=blind,
+            at_rest=self.joints.at_rest(self.config.rest_velocity),
+        )
+        if begun_anew:
+            self._law.reset()

@@ -1,0 +1,97 @@
+"""The execution layer inside the control loop: live values, their faults, and what they report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kv_action_router.contracts import ExecutionValue, InjectorEvent
+from kv_action_router.errors import InputError, StaleVersionError
+from kv_action_router.injection.config import InjectionConfig
+from kv_action_router.injection.drive_watch import DriveWatch
+from kv_action_router.injection.events import Event
+from kv_action_router.injection.execution_layer import (
+    DriveFault,
+    ExecutionLayer,
+    acceleration_trim,
+)
+from kv_action_router.injection.execution_table import ExecutionTable, Snapshot
+from kv_action_router.injection.robot import JointModel
+from kv_action_router.injection.signals import Inputs
+
+
+class Drives:
+    """Execution values in force.
+
+    Invariant: what a drive's sample says is in force in the tick that takes the sample.
+
+    Attributes:
+        table: the values; other threads may read ``table.current``.
+        hazard: drive whose wheel speed jumped since activation; empty = none.
+    """
+
+    def __init__(self, model: JointModel, config: InjectionConfig, values: ExecutionValue) -> None:
+        self._names = model.joint_names
+        self.table = ExecutionTable(model, values)
+        self._layer = ExecutionLayer(self.table.current.value, config.temperature_hysteresis)
+        self._watch = DriveWatch(len(self._names), config.protective_hold)
+        self.limits: Snapshot = self.table.current
+        self.hazard = ""
+
+    def reset(self) -> None:
+        """Forget hazards and half-counted faults; the values stay."""
+        self._watch.reset()
+        self.hazard = ""
+
+    def update(self, inputs: Inputs, now_ns: int, epoch: int) -> list[Event]:
+        """Take drive feedback, IMU and a new value; return what must be told."""
+        events: list[Event] = []
+        if inputs.execution is not None:
+            try:
+                self.limits = self.table.apply(inputs.execution)
+                self._layer.reset(self.limits.value)
+                self._watch.reset()
+            except (StaleVersionError, InputError) as error:
+                reason = f"execution value refused: {error}"
+                events.append(
+                    Event(InjectorEvent.DRIVE, reason, now_ns, epoch, source="cache_manager")
+                )
+        if inputs.drives is not None:
+            before = self.limits.value
+            after = self._layer.on_drives(inputs.drives, before)
+            if after is not before:
+                events.append(self._swap(after, now_ns, epoch))
+                for name in self._names:
+                    if self._layer.fault(name) & DriveFault.WHEEL_JUMP:
+                        self.hazard = self.hazard or name
+        if inputs.imu is not None:
+            self.table.acceleration_trim = acceleration_trim(
+                inputs.imu, self.table.acceleration_trim
+            )
+        return events
+
+    def watch(
+        self,
+        dt: float,
+        wanted: Sequence[float],
+        sent: Sequence[float],
+        velocity: Sequence[float],
+        now_ns: int,
+        epoch: int,
+    ) -> Event | None:
+        """Look for clamp and stall in this tick's efforts; return what must be told."""
+        joint, fault = self._watch.update(dt, wanted, sent, velocity, self.limits)
+        if joint < 0 or self._layer.fault(self._names[joint]) & fault:
+            return None
+        value = self._layer.raise_fault(self._names[joint], fault, self.limits.value)
+        return self._swap(value, now_ns, epoch)
+
+    def _swap(self, value: ExecutionValue, now_ns: int, epoch: int) -> Event:
+        self.limits = self.table.swap(value)
+        return Event(
+            InjectorEvent.DRIVE,
+            value.provenance,
+            now_ns,
+            epoch,
+            source=value.provenance.partition(":")[0],
+            execution=value,
+        )

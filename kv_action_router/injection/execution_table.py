@@ -1,0 +1,159 @@
+"""Execution values in force: an immutable snapshot that is swapped as a whole.
+
+The control loop is the only writer; any thread may read. A reader takes ``table.current`` once and uses
+that object: a swap is one reference assignment, so that no reader ever sees half of an old and half of a
+new value. Writing into a snapshot in place would break that (and raises, its arrays are read-only).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+
+from kv_action_router.contracts import SLOT, ExecutionValue
+from kv_action_router.errors import InputError, StaleVersionError
+from kv_action_router.injection.execution_values import check_slots
+from kv_action_router.injection.robot import JointModel
+
+Row = tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One execution value in the model's joint order, unpacked for the control loop; rows are (n,).
+
+    Attributes:
+        value: what it was made from, in the model's joint order.
+        effort_limit: smaller of the stage's, the protective and the model's limit, derated [N m].
+        protective_effort: [N m], not derated.
+        velocity_limit: smallest of the stage's, the protective and the model's [rad/s].
+        acceleration_limit: smaller of the value's and the model's [rad/s^2].
+        derated: whether any drive's effort is derated now.
+    """
+
+    value: ExecutionValue
+    proportional: Row
+    integral: Row
+    derivative: Row
+    integral_limit: Row
+    gravity_scale: Row
+    effort_limit: Row
+    protective_effort: Row
+    velocity_limit: Row
+    acceleration_limit: Row
+    coulomb_friction: Row
+    viscous_friction: Row
+    friction_velocity: Row
+    stall_velocity: Row
+    stall_effort: Row
+    rated_torque: Row
+    derated: bool
+    all_confident: bool
+
+
+class ExecutionTable:
+    """Holds the execution value in force.
+
+    Invariant: ``current`` is complete, finite, inside its bounds, and its version only rises.
+    """
+
+    def __init__(self, model: JointModel, initial: ExecutionValue) -> None:
+        self._model = model
+        self._pristine = True
+        self.acceleration_trim = (0.0, 0.0, 0.0)  # [m/s^2] live, swapped as one tuple
+        self.current = self._snapshot(initial)
+
+    def apply(self, value: ExecutionValue) -> Snapshot:
+        """Put a value from outside in force.
+
+        Raises:
+            StaleVersionError: it was made from a version that is no longer in force.
+            InputError: it is incomplete, not finite or out of bounds.
+        """
+        version = self.current.value.version
+        # What was read from the file at start gives way to whatever the durable copy has become.
+        first = self._pristine and value.version > version
+        if value.base_version != version and not first:
+            raise StaleVersionError(
+                f"execution value {value.version} was made from version {value.base_version}, "
+                f"version {version} is in force"
+            )
+        if value.version <= version:
+            raise StaleVersionError(
+                f"execution value {value.version} is not newer than version {version}"
+            )
+        self.current = self._snapshot(value)
+        self._pristine = False
+        return self.current
+
+    def swap(self, value: ExecutionValue) -> Snapshot:
+        """Put the control loop's own change of the value in force."""
+        self.current = self._snapshot(value)
+        self._pristine = False
+        return self.current
+
+    def published(self) -> ExecutionValue:
+        """Return the value in force with the live trims written into it."""
+        value = self.current.value
+        slots = value.slots.copy()
+        slots[:, :3] = self.acceleration_trim
+        slots.flags.writeable = False
+        return dataclasses.replace(value, slots=slots)
+
+    def _snapshot(self, value: ExecutionValue) -> Snapshot:
+        names = self._model.joint_names
+        if sorted(value.drives) != sorted(names):
+            raise InputError("drives", f"{', '.join(names)}, each once", ", ".join(value.drives))
+        if len(value.confident) != len(names):
+            raise InputError("confident", f"of size {len(names)}", len(value.confident))
+        check_slots(value.drives, value.slots)
+        order = [value.drives.index(name) for name in names]
+        slots = np.array(value.slots[order], dtype=np.float32)
+        confident = np.array(value.confident, dtype=np.bool_)[order]
+        slots.flags.writeable = False
+        confident.flags.writeable = False
+        ordered = dataclasses.replace(value, drives=names, slots=slots, confident=confident)
+        return _unpack(ordered, self._model)
+
+
+def _unpack(value: ExecutionValue, model: JointModel) -> Snapshot:
+    columns = value.slots.astype(float)
+
+    def row(name: str) -> Row:
+        return tuple(columns[:, SLOT[name]].tolist())
+
+    def smallest(*arrays: np.ndarray) -> Row:
+        return tuple(np.minimum.reduce(arrays).tolist())
+
+    derating = columns[:, SLOT["derating"]]
+    protective = columns[:, SLOT["protective_effort_limit"]]
+    stage = columns[:, SLOT["stage_effort_limit"]]
+    rated = columns[:, SLOT["torque_constant"]] * columns[:, SLOT["rated_current"]]
+    return Snapshot(
+        value=value,
+        proportional=row("proportional_gain"),
+        integral=row("integral_gain"),
+        derivative=row("derivative_gain"),
+        integral_limit=row("integral_limit"),
+        gravity_scale=row("gravity_scale"),
+        effort_limit=smallest(stage * derating, protective * derating, model.effort_limit * derating),
+        protective_effort=smallest(protective, model.effort_limit),
+        velocity_limit=smallest(
+            columns[:, SLOT["stage_velocity_limit"]],
+            columns[:, SLOT["protective_velocity_limit"]],
+            model.velocity_limit,
+        ),
+        acceleration_limit=smallest(
+            columns[:, SLOT["acceleration_limit"]], model.acceleration_limit
+        ),
+        coulomb_friction=row("coulomb_friction"),
+        viscous_friction=row("viscous_friction"),
+        friction_velocity=row("friction_velocity"),
+        stall_velocity=row("stall_velocity"),
+        stall_effort=row("stall_effort"),
+        rated_torque=tuple(rated.tolist()),
+        derated=bool((derating < 1.0).any()),
+        all_confident=bool(value.confident.all()),
+    )

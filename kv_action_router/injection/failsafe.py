@@ -1,0 +1,156 @@
+"""Fail-safe: from the last command to a safe value, by interpolation, for each kind of interface.
+
+| interface | while it moves | at rest | without joint states |
+|---|---|---|---|
+| effort | gravity compensation, damped toward a velocity that ramps to 0; no stiffness | holds the measured pose | gravity and deceleration of the ramp, then silence: the drive's own time-out brakes |
+| duty | as effort; 0 for drives declared gravity-free | likewise | as effort |
+| velocity | ramps to 0 | 0 | likewise |
+| position | decelerates on the path | slides to the measured pose and holds it | decelerates and holds |
+
+Zeros are never sent as positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+
+from kv_action_router.injection.config import InjectionConfig
+from kv_action_router.injection.execution_table import Snapshot
+from kv_action_router.injection.set_point import SetPoint
+
+_SETTLE_NS = 300_000_000  # an arm that has not come to rest by then is held where it is
+_STIFFEN = 0.05  # [s] from no stiffness to all of it, once the measured pose is the set-point
+
+
+class Phase(Enum):
+    """Where the fail-safe is."""
+
+    MOVING = 0  # the set-point ramps to rest
+    SETTLING = 1  # it rests, the joints not yet
+    CAPTURING = 2  # the set-point slides to the measured pose
+    HELD = 3
+    SILENT = 4  # no command is sent
+
+
+class FailSafe:
+    """Leads the set-point and the law's stiffness through a fail-safe.
+
+    Invariant: while it is in force no command steps: the first equals the last one before, and each later
+    one is on the line to the fail-safe value.
+
+    Attributes:
+        phase: where it is.
+        stiffness: share of the position gains, 0 to 1.
+        blind: whether there are no joint states.
+    """
+
+    def __init__(self, config: InjectionConfig, n: int) -> None:
+        self._goes_silent = config.command_interface in ("effort", "duty")
+        self._mixes = config.command_interface != "position"
+        self._share = config.fail_safe_deceleration
+        self._duration = config.fail_safe_duration
+        self._n = n
+        self._from = [0.0] * n
+        self._begin_ns = 0
+        self._phase_ns = 0
+        self.phase = Phase.SILENT
+        self.stiffness = 1.0
+        self.blind = False
+
+    @property
+    def reached(self) -> bool:
+        """Whether the fail-safe value has been reached."""
+        return self.phase is Phase.SILENT or (self.phase is Phase.HELD and self.stiffness >= 1.0)
+
+    @property
+    def sends(self) -> bool:
+        """Whether commands go out."""
+        return self.phase is not Phase.SILENT
+
+    @property
+    def still(self) -> bool:
+        """Whether the law must not follow the set-point's velocity (the set-point moves, the arm must not)."""
+        return self.phase in (Phase.SETTLING, Phase.CAPTURING)
+
+    def begin(
+        self,
+        now_ns: int,
+        command: Sequence[float] | None,
+        set_point: SetPoint,
+        limits: Snapshot,
+        *,
+        blind: bool,
+    ) -> None:
+        """Enter; ``command`` is the last one that was sent, None when there was none."""
+        self.blind = blind
+        self._begin_ns = self._phase_ns = now_ns
+        if command is None:
+            self.phase = Phase.SILENT
+            self.stiffness = 0.0
+            return
+        self._from[:] = command
+        self.phase = Phase.MOVING
+        self.stiffness = 0.0 if self._mixes else 1.0
+        set_point.brake(self._share, limits)
+
+    def step(
+        self,
+        now_ns: int,
+        set_point: SetPoint,
+        position: Sequence[float],
+        velocity: Sequence[float],
+        limits: Snapshot,
+        *,
+        blind: bool,
+        at_rest: bool,
+    ) -> bool:
+        """Go on by a tick, before the set-point is advanced.
+
+        Args:
+            position: measured [rad] (n,), as old as it may be when ``blind``.
+            velocity: measured [rad/s] (n,).
+            blind: there are no joint states now.
+            at_rest: the measured velocities are at rest.
+
+        Returns:
+            True when it started over from the measured state after a silence.
+        """
+        was_blind, self.blind = self.blind, blind
+        if blind:
+            done = (now_ns - self._begin_ns) * 1e-9 >= self._duration and set_point.at_rest
+            if self._goes_silent and done:
+                self._enter(Phase.SILENT, now_ns)
+            return False
+        if self.phase is Phase.SILENT:
+            # As at activation: whatever was commanded before the silence is forgotten.
+            set_point.start(now_ns, position, velocity, limits)
+            self._begin_ns = 0
+            self.stiffness = 0.0 if self._mixes else 1.0
+            self._enter(Phase.MOVING, now_ns)
+            return True
+        if was_blind and self.phase is Phase.HELD:
+            self._enter(Phase.SETTLING, now_ns)
+        if self.phase is Phase.MOVING and set_point.at_rest:
+            self._enter(Phase.SETTLING, now_ns)
+        if self.phase is Phase.SETTLING and (at_rest or now_ns - self._phase_ns > _SETTLE_NS):
+            set_point.slide_to(position, limits)
+            self._enter(Phase.CAPTURING, now_ns)
+        elif self.phase is Phase.CAPTURING and set_point.at_rest:
+            self._enter(Phase.HELD, now_ns)
+        if self.phase is Phase.HELD and self.stiffness < 1.0:
+            self.stiffness = min(1.0, (now_ns - self._phase_ns) * 1e-9 / _STIFFEN)
+        return False
+
+    def mix(self, now_ns: int, target: list[float]) -> None:
+        """Replace the target by the point between the last command and it that is due now (n,)."""
+        share = (now_ns - self._begin_ns) * 1e-9 / self._duration
+        if share >= 1.0 or not self._mixes:
+            return
+        for i in range(self._n):
+            target[i] = self._from[i] + (target[i] - self._from[i]) * share
+
+    def _enter(self, phase: Phase, now_ns: int) -> None:
+        if phase is not self.phase:
+            self.phase = phase
+            self._phase_ns = now_ns

@@ -1,0 +1,172 @@
+"""Joint states as they come in: merged by name, checked, velocities differentiated where not measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from kv_action_router.injection.robot import JointModel
+
+_LAYOUTS = 16  # different sets of joint names that are remembered
+_JUMP = 0.02  # [rad] position step that is always believed
+_JUMP_SPEED = 2.0  # ... plus this many times the velocity limit x elapsed time
+_IMPLAUSIBLE_SPEED = 4.0  # a velocity above this many times its limit counts as not measured
+
+
+class JointTracker:
+    """Newest measured state of n joints, in the model's order.
+
+    Invariant: positions and velocities are finite once ``complete``; a sample that is refused changes
+    nothing but ``refused`` and ``refusal``.
+
+    Attributes:
+        position: [rad] (n,).
+        velocity: [rad/s] (n,), measured or differentiated.
+        effort: [N m] (n,), NaN = not measured.
+        receipt_ns: CLOCK_MONOTONIC of each joint's newest sample [ns] (n,).
+        refused: samples that were not used.
+        refusal: why the last one was not; empty after a good one.
+    """
+
+    def __init__(self, model: JointModel, velocity_filter: float) -> None:
+        self.names = model.joint_names
+        n = len(self.names)
+        self._n = n
+        self._limit: list[float] = model.velocity_limit.tolist()
+        self._filter = velocity_filter
+        self.continuous: list[bool] = model.continuous.tolist()
+        self._layouts: dict[tuple[str, ...], list[tuple[int, int]]] = {}
+        self._stamp_ns = [0] * n
+        self._measured = [False] * n
+        self.position = [0.0] * n
+        self.velocity = [0.0] * n
+        self.effort = [math.nan] * n
+        self.receipt_ns = [0] * n
+        self.complete = False
+        self.refused = 0
+        self.refusal = ""
+
+    def reset(self) -> None:
+        """Forget everything that was measured."""
+        for index in range(self._n):
+            self.receipt_ns[index] = self._stamp_ns[index] = 0
+            self.velocity[index] = 0.0
+        self.complete = False
+
+    def missing(self) -> list[str]:
+        """Return the joints that were never seen."""
+        return [name for name, at in zip(self.names, self.receipt_ns, strict=True) if at == 0]
+
+    def update(
+        self,
+        names: Sequence[str],
+        position: Sequence[float],
+        velocity: Sequence[float],
+        effort: Sequence[float],
+        stamp_ns: int,
+        receipt_ns: int,
+    ) -> bool:
+        """Take one joint state; return whether it was used.
+
+        Args:
+            names: joints in the message's own order; unknown ones are ignored.
+            position: [rad], one a name.
+            velocity: [rad/s], one a name, or empty; NaN = not measured.
+            effort: [N m], likewise.
+            stamp_ns: header stamp [ns]; 0 = none.
+            receipt_ns: CLOCK_MONOTONIC of the receipt [ns].
+        """
+        layout = self._layouts.get(names if isinstance(names, tuple) else tuple(names))
+        if layout is None:
+            layout = self._learn(tuple(names))
+        if not layout:
+            return False  # another device's joints: no fault
+        if len(position) != len(names):
+            return self._refuse(f"{len(position)} positions for {len(names)} joints")
+        if not self._acceptable(layout, position, stamp_ns, receipt_ns):
+            return False
+        has_velocity = len(velocity) == len(names)
+        has_effort = len(effort) == len(names)
+        for source, i in layout:
+            value = position[source]
+            speed = velocity[source] if has_velocity else math.nan
+            bound = _IMPLAUSIBLE_SPEED * self._limit[i]
+            if not -bound <= speed <= bound:
+                speed = self._differentiate(i, value, stamp_ns, receipt_ns)
+            self.velocity[i] = speed
+            self.position[i] = value
+            self.effort[i] = effort[source] if has_effort else math.nan
+            self.receipt_ns[i] = receipt_ns
+            self._stamp_ns[i] = stamp_ns
+        if not self.complete:
+            self.complete = 0 not in self.receipt_ns
+        self.refusal = ""
+        return True
+
+    def oldest_ns(self) -> int:
+        """Return the receipt of the joint that was heard of longest ago [ns]; 0 = not complete."""
+        return min(self.receipt_ns)
+
+    def at_rest(self, limit: float) -> bool:
+        """Return whether no joint is faster than ``limit`` [rad/s]."""
+        return all(-limit <= speed <= limit for speed in self.velocity)
+
+    @staticmethod
+    def shortest_turn(angle: float) -> float:
+        """Return an angle without its whole turns, -pi to pi [rad]."""
+        return math.remainder(angle, 2.0 * math.pi)
+
+    def _acceptable(
+        self,
+        layout: list[tuple[int, int]],
+        position: Sequence[float],
+        stamp_ns: int,
+        receipt_ns: int,
+    ) -> bool:
+        frozen = stamp_ns != 0
+        for source, i in layout:
+            value = position[source]
+            if not -math.inf < value < math.inf:
+                return self._refuse(f"position of {self.names[i]} is {value}")
+            seen = self.receipt_ns[i]
+            if seen == 0:
+                frozen = False
+                continue
+            elapsed = (receipt_ns - seen) * 1e-9
+            if elapsed <= 0.0:
+                return self._refuse(f"{self.names[i]}: no time passed since the last sample")
+            step = value - self.position[i]
+            bound = _JUMP + _JUMP_SPEED * self._limit[i] * elapsed
+            if not -bound <= step <= bound:
+                return self._refuse(f"{self.names[i]} jumped by {step:.3f} rad in {elapsed:.4f} s")
+            if step != 0.0 or stamp_ns != self._stamp_ns[i]:
+                frozen = False
+        if frozen:
+            return self._refuse("the same stamp and positions again")
+        return True
+
+    def _differentiate(self, i: int, position: float, stamp_ns: int, receipt_ns: int) -> float:
+        seen = self.receipt_ns[i]
+        if seen == 0:
+            return 0.0
+        dt = (receipt_ns - seen) * 1e-9
+        stamped = (stamp_ns - self._stamp_ns[i]) * 1e-9
+        if self._stamp_ns[i] != 0 and 0.2 * dt < stamped < 5.0 * dt + 0.01:
+            dt = stamped  # the sensor's own clock jitters less than the receipt
+        raw = (position - self.position[i]) / dt
+        return self.velocity[i] + (raw - self.velocity[i]) * dt / (dt + self._filter)
+
+    def _learn(self, names: tuple[str, ...]) -> list[tuple[int, int]]:
+        if len(self._layouts) >= _LAYOUTS:
+            self._layouts.clear()
+        layout = [(names.index(name), i) for i, name in enumerate(self.names) if name in names]
+        if len(set(names)) != len(names):
+            self._refuse("a joint is named twice")
+            layout = []
+        self._layouts[names] = layout
+        return layout
+
+    def _refuse(self, reason: str) -> bool:
+        self.refused += 1
+        self.refusal = reason
+        return False

@@ -1,0 +1,85 @@
+"""What goes into a tick and what comes out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kv_action_router.contracts import (
+    AuxiliaryOutput,
+    DriveSample,
+    ExecutionValue,
+    ImuSample,
+    JointSample,
+    TrajectoryChunk,
+)
+from kv_action_router.injection.stop_latch import StopRequest
+
+
+class JointReading(NamedTuple):
+    """One joint state as it came in, joints in its own order; see ``JointTracker.update``."""
+
+    names: Sequence[str]
+    position: Sequence[float]
+    velocity: Sequence[float]
+    effort: Sequence[float]
+    stamp_ns: int
+    receipt_ns: int
+
+    @staticmethod
+    def of(sample: JointSample) -> JointReading:
+        """Return a sample as a reading."""
+        return JointReading(
+            sample.names,
+            sample.position.tolist(),
+            sample.velocity.tolist(),
+            sample.effort.tolist(),
+            sample.stamp_ns,
+            sample.receipt_ns,
+        )
+
+
+@dataclass(slots=True)
+class Inputs:
+    """What was received since the last tick; made once and cleared for each tick.
+
+    Attributes:
+        heartbeats: node -> receipt [ns].
+    """
+
+    joints: JointReading | None = None
+    chunk: TrajectoryChunk | None = None
+    drives: DriveSample | None = None
+    imu: ImuSample | None = None
+    execution: ExecutionValue | None = None
+    stops: list[StopRequest] = field(default_factory=list)
+    heartbeats: dict[str, int] = field(default_factory=dict)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.joints = self.chunk = self.drives = self.imu = self.execution = None
+        if self.stops:
+            self.stops.clear()
+        if self.heartbeats:
+            self.heartbeats.clear()
+
+
+@dataclass(slots=True)
+class Command:
+    """What a tick decided; the same object is returned by every tick.
+
+    Attributes:
+        send: False = say nothing to the drives.
+        values: in the interface's SI unit, in the model's joint order (n,).
+        adopting: the chunk from which this command is the first one, or None.
+        publish_before_ns: with ``adopting``: CLOCK_MONOTONIC after which this command must not go out
+            any more [ns]; call ``InjectionController.withdraw`` then.
+        auxiliary: outputs that are due now.
+    """
+
+    values: list[float]
+    send: bool = False
+    adopting: TrajectoryChunk | None = None
+    publish_before_ns: int = 0
+    auxiliary: list[AuxiliaryOutput] = field(default_factory=list)
