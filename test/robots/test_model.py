@@ -108,7 +108,7 @@ def test_limits_cannot_be_written(robot):
 
 
 def test_link_spheres_cover_what_is_seen(robot):
-    """Every point on the surface of the looks lies inside a sphere: the camera sees nothing else."""
+    """Every point on the surface of the looks lies inside a sphere: a camera sees just these."""
     model, data = robot.kinematics.model, robot.kinematics.data
     looks = pin.buildGeomFromMJCF(model, str(robot.description.mjcf), pin.GeometryType.VISUAL)
     workspace = looks.createData()

@@ -1,7 +1,7 @@
 """Contracts <-> messages, in inverse pairs: ``x_to_msg(x, msg=None)`` and ``x_from_msg(msg)``.
 
-``to_msg`` fills the message that is handed in (a stream keeps one and reuses it) or makes a new one;
-``from_msg`` copies, so that its result lives longer than the message. Samples of a driver take
+``to_msg`` fills the message that is handed in (a stream keeps one and reuses it) or makes a new
+one; ``from_msg`` copies, so that its result lives longer than the message. Samples of a driver take
 the monotonic time of their receipt as a second argument.
 """
 

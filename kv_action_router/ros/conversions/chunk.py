@@ -64,7 +64,7 @@ def chunk_from_msg(msg: TrajectoryChunk) -> contracts.TrajectoryChunk:
     """Return the chunk that a message carries; whether it is finite is the injector's to say.
 
     Raises:
-        InputError: unknown kind, another sample period than 0.5 ms, or not (100, n_columns) samples.
+        InputError: unknown kind, not (100, n_columns) samples, or not 0.5 ms between them.
     """
     if abs(msg.sample_period - CHUNK_PERIOD) > 1e-9:
         raise InputError("sample_period", f"{CHUNK_PERIOD} s", msg.sample_period)

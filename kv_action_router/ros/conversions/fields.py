@@ -1,8 +1,8 @@
 """Conversions of single fields: whatever number comes in, the message gets what its field holds.
 
-rclpy's C layer does not check: an int or a NumPy scalar in a float field breaks the publisher, a list
-in an array field costs milliseconds. So every scalar passes ``float``, ``int``, ``bool`` or ``str``,
-and arrays are written in place where the message already has the size.
+rclpy's C layer does not convert: an int or a NumPy scalar in a float field breaks the publisher, a
+list in an array field costs milliseconds. So every scalar passes ``float``, ``int``, ``bool`` or
+``str``, and arrays are written in place where the message already has the size.
 """
 
 from __future__ import annotations
