@@ -1,0 +1,62 @@
+"""What lies on the task stack: a task under way, who holds it, what it needed, how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kv_action_router.tasks.stages import StageDefinition, TaskDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class Interruption:
+    """Who holds the task, and why."""
+
+    source: str
+    reason: str
+
+
+@dataclass(slots=True)
+class Frame:
+    """One task on the stack.
+
+    Attributes:
+        definition: of the task.
+        stage_index: of the stage under way, from 0.
+        stage_ns: running time spent in the stage [ns].
+        task_ns: running time spent in the task [ns].
+    """
+
+    definition: TaskDefinition
+    stage_index: int = 0
+    stage_ns: int = 0
+    task_ns: int = 0
+
+    @property
+    def stage(self) -> StageDefinition:
+        """The stage under way."""
+        return self.definition.stages[self.stage_index]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How the last task ended.
+
+    Attributes:
+        success: it reached its end.
+        error_code: of a failure; 0 = none.
+        message: why it failed or was canceled.
+    """
+
+    success: bool = False
+    error_code: int = 0
+    message: str = ""
+
+
+@dataclass(slots=True)
+class Counters:
+    """What a task has needed so far."""
+
+    stages_completed: int = 0
+    decisions: int = 0
+    task_hits: int = 0
+    behavior_hits: int = 0

@@ -1,0 +1,130 @@
+"""What a task is: stages with goals and physical ends (``definition`` reads them from YAML)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kv_action_router.contracts import Float32Array, FloatArray
+from kv_action_router.errors import TaskDefinitionError
+from kv_action_router.tasks.intent import intent_id, intent_key
+from kv_action_router.tasks.predicates import Condition
+
+
+@dataclass(frozen=True, slots=True)
+class TargetGoal:
+    """Tool down at an offset from the perceived target.
+
+    Attributes:
+        offset: of the tool's tip from the target, in the base frame [m] (3,).
+        line: the tip goes there on a straight line.
+        speed_limit: of the tip on a line [m/s]; None = the synthesizer's own.
+    """
+
+    offset: FloatArray
+    line: bool = False
+    speed_limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationGoal:
+    """Joint positions: a name that the robot's model knows (``home``), or values [rad] (n,)."""
+
+    name: str = ""
+    positions: tuple[float, ...] = ()
+
+
+Goal = TargetGoal | ConfigurationGoal
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOutput:
+    """An auxiliary output of a stage: ``time`` after the motion's beginning [s]."""
+
+    name: str
+    time: float
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class StageDefinition:
+    """One stage of a task.
+
+    Attributes:
+        name: unique in the task.
+        subtask: name and version that the cache is asked for, e.g. ``touch_approach_v1``.
+        goal: where the motion ends.
+        end: conditions of which any one ends the stage.
+        failure: conditions of which any one fails the task.
+        timeout: running time after which the stage has failed [s].
+        velocity_scale: share of the planning limits that the stage uses, 0 to 1.
+        needs_target: the stage acts on the perceived target.
+        needs_image: its decision must come from an image taken after it was asked for.
+        follow_target: the motion's end follows the target while it runs.
+        allowed_contact: what the stage may touch; empty = nothing.
+        tolerance: distance from the goal above which a result counts as wrong [m].
+        outputs: timed auxiliary outputs.
+    """
+
+    name: str
+    subtask: str
+    goal: Goal
+    end: tuple[Condition, ...]
+    failure: tuple[Condition, ...] = ()
+    timeout: float = 30.0
+    velocity_scale: float = 1.0
+    needs_target: bool = False
+    needs_image: bool = False
+    follow_target: bool = False
+    allowed_contact: str = ""
+    tolerance: float = 0.01
+    outputs: tuple[TimedOutput, ...] = ()
+
+    def condition(self, name: str) -> Condition | None:
+        """Return the end or failure condition of a name."""
+        return next((item for item in (*self.end, *self.failure) if item.name == name), None)
+
+
+@dataclass(frozen=True)
+class TaskDefinition:
+    """A task: its intent and its stages, in order.
+
+    Attributes:
+        name: unique.
+        intent_text: what is meant, for people.
+        stages: at least one, with distinct names.
+        timeout: of the whole task, running time [s]; 0 = none beyond the stages' own.
+        intent_id: readable identifier of the intent.
+        intent: its key (128,), of unit norm.
+
+    Raises:
+        TaskDefinitionError: no stage, or a name twice.
+    """
+
+    name: str
+    intent_text: str
+    stages: tuple[StageDefinition, ...]
+    timeout: float = 0.0
+    intent_id: str = field(init=False)
+    intent: Float32Array = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise TaskDefinitionError("task: name must not be empty")
+        if not self.stages:
+            raise TaskDefinitionError(
+                f"task {self.name!r}: stages must hold at least one, got none"
+            )
+        names = [stage.name for stage in self.stages]
+        for name in names:
+            if names.count(name) > 1:
+                raise TaskDefinitionError(
+                    f"task {self.name!r}: stage names must be unique, got {name!r} twice"
+                )
+        if not (np.isfinite(self.timeout) and self.timeout >= 0.0):
+            raise TaskDefinitionError(
+                f"task {self.name!r}: timeout must be at least 0 s, got {self.timeout!r}"
+            )
+        object.__setattr__(self, "intent_id", intent_id(self.intent_text))
+        object.__setattr__(self, "intent", intent_key(self.intent_text))
