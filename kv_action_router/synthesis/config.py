@@ -1,0 +1,143 @@
+"""Parameters of the synthesis stage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kv_action_router.configuration import Configuration, parameter
+from kv_action_router.errors import ConfigError
+from kv_action_router.synthesis.basis import FEWEST
+
+
+@dataclass(frozen=True)
+class SynthesisConfig(Configuration):
+    """How motions are planned, joined and sent."""
+
+    robot: str = parameter("ur5e", "robot model to load")
+    joint_prefix: str = parameter("", "prefix of the joint names on all topics")
+    robot_id: str = parameter("", "identity of the robot; empty = as the matches say")
+    domain: str = parameter("", "cache partition of tasks that name none; empty = the robot's own")
+    scene: str = parameter("default", "scene of tasks that name none")
+    coefficients: int = parameter(
+        28, "B-spline coefficients of a planned motion", minimum=FEWEST, maximum=200
+    )
+    velocity_share: float = parameter(
+        0.9, "share of the joints' velocity limits that plans use", minimum=0.01, maximum=1.0
+    )
+    acceleration_share: float = parameter(
+        0.8, "share of the joints' acceleration limits that plans use", minimum=0.01, maximum=1.0
+    )
+    jerk_share: float = parameter(
+        0.8, "share of the joints' jerk limits that plans use", minimum=0.01, maximum=1.0
+    )
+    line_speed: float = parameter(
+        0.25, "speed of lines whose stage names none", unit="m/s", minimum=0.001, maximum=5.0
+    )
+    line_acceleration: float = parameter(
+        1.5, "acceleration along lines", unit="m/s^2", minimum=0.01, maximum=50.0
+    )
+    line_jerk: float = parameter(
+        20.0, "jerk along lines", unit="m/s^3", minimum=0.1, maximum=1000.0
+    )
+    line_tolerance: float = parameter(
+        0.002,
+        "largest distance of a line's motion from the line",
+        unit="m",
+        minimum=1.0e-5,
+        maximum=0.1,
+    )
+    collision_padding: float = parameter(
+        0.02,
+        "distance that planned motions keep from obstacles and the robot itself",
+        unit="m",
+        minimum=0.0,
+        maximum=0.5,
+    )
+    contact_links: tuple[str, ...] = parameter(
+        ("spindle", "tool"), "links that may touch where a stage allows contact"
+    )
+    table_height: float = parameter(
+        0.0,
+        "top of the table that planned motions stay above; -1 = no table",
+        unit="m",
+        minimum=-1.0,
+        maximum=5.0,
+    )
+    stretch_limit: float = parameter(
+        2.5,
+        "a cached motion that must become slower than this many times is replanned",
+        minimum=1.0,
+        maximum=20.0,
+    )
+    tracking_envelope: float = parameter(
+        0.15,
+        "distance of reference and measurement above which a motion is joined to the "
+        "measurement again",
+        unit="rad",
+        minimum=0.001,
+        maximum=3.0,
+    )
+    refresh_distance: float = parameter(
+        0.0002, "a target that moved less is not followed", unit="m", minimum=0.0, maximum=0.1
+    )
+    refresh_speed: float = parameter(
+        0.5,
+        "speed at which a motion's end follows the target at most",
+        unit="m/s",
+        minimum=0.001,
+        maximum=10.0,
+    )
+    refresh_deviation: float = parameter(
+        0.004,
+        "a target whose standard deviation is larger is not followed",
+        unit="m",
+        minimum=1.0e-5,
+        maximum=1.0,
+    )
+    resume_distance: float = parameter(
+        0.05,
+        "a target that moved further during an interruption is planned for anew",
+        unit="m",
+        minimum=0.0,
+        maximum=10.0,
+    )
+    plan_attempts: int = parameter(
+        3,
+        "decisions in a row that may find no motion before the task fails",
+        minimum=1,
+        maximum=100,
+    )
+    feedback_limit_ms: float = parameter(
+        60.0,
+        "execution feedback older than this counts as lost",
+        unit="ms",
+        minimum=10.0,
+        maximum=10000.0,
+    )
+    joints_limit_ms: float = parameter(
+        20.0, "joint states older than this count as lost", unit="ms", minimum=1.0, maximum=10000.0
+    )
+    settle_timeout: float = parameter(
+        2.0,
+        "a canceled task ends at the latest after this time",
+        unit="s",
+        minimum=0.1,
+        maximum=60.0,
+    )
+    rest_speed: float = parameter(
+        0.01,
+        "joint speed below which the robot counts as at rest",
+        unit="rad/s",
+        minimum=1.0e-4,
+        maximum=1.0,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.robot:
+            raise ConfigError("robot", "the name of a robot model", self.robot)
+
+    @property
+    def table_plane(self) -> float | None:
+        """Height of the table [m], or None."""
+        return None if self.table_height <= -1.0 else self.table_height

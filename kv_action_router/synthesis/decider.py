@@ -1,0 +1,182 @@
+"""From a match to a motion: reuse with a local correction, or a full replan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kv_action_router.contracts import CacheMatch, FloatArray, Pose
+from kv_action_router.errors import InputError, ReanchorError
+from kv_action_router.robots.model import RobotModel
+from kv_action_router.synthesis.config import SynthesisConfig
+from kv_action_router.synthesis.goal import goal_configuration
+from kv_action_router.synthesis.kinematics import shifted_end
+from kv_action_router.synthesis.limits import MotionLimits
+from kv_action_router.synthesis.line import distance_from_line
+from kv_action_router.synthesis.reanchor import joined, reanchor, shifted_by_turns
+from kv_action_router.synthesis.reference import Reference
+from kv_action_router.synthesis.source import BehaviorSource, PlanRequest
+from kv_action_router.synthesis.spline import Motion, MotionState
+from kv_action_router.tasks.stages import StageDefinition, TargetGoal
+
+SAME_PLACE = 1.0e-6  # [m] a target that moved less has not moved
+LINE_CHECKS = np.array([0.3, 0.5, 0.7])  # shares of the duration
+NEAREST_SAMPLES = 64
+LONGEST_CORRECTION = 1.5  # [s] added to what is left of a motion, at most
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A motion, and where it came from.
+
+    Attributes:
+        motion: from the start state to the goal.
+        target: pose that it acts on; None = none.
+        reused: it is a cached one, corrected (a behavior hit).
+        refused: why the cached one could not be used; empty = it was, or there was none.
+    """
+
+    motion: Motion
+    target: Pose | None
+    reused: bool
+    refused: str = ""
+
+
+class Decider:
+    """Makes motions of matches. Not thread safe."""
+
+    def __init__(self, model: RobotModel, config: SynthesisConfig, source: BehaviorSource) -> None:
+        self._model = model
+        self._config = config
+        self._source = source
+        self._limits = MotionLimits.of(model)
+
+    def limits(self, stage: StageDefinition) -> MotionLimits:
+        """Return the planning limits of a stage."""
+        scale, config = stage.velocity_scale, self._config
+        return self._limits.scaled(
+            config.velocity_share * scale,
+            config.acceleration_share * scale,
+            config.jerk_share * scale,
+        )
+
+    def decide(
+        self, stage: StageDefinition, match: CacheMatch, start: MotionState, obstacles: FloatArray
+    ) -> Decided:
+        """Answer a match.
+
+        Raises:
+            SynthesisError: neither the cache nor the source has a motion inside the limits.
+        """
+        target = match.target.pose if stage.needs_target and match.target is not None else None
+        refused = ""
+        if match.hit and match.behavior is not None:
+            try:
+                return Decided(self._reuse(stage, match, start, target), target, True)
+            except (ReanchorError, InputError) as error:
+                refused = str(error)
+        request = PlanRequest(stage, start, target, obstacles, match)
+        return Decided(self._source.plan(request), target, False, refused)
+
+    def _reuse(
+        self, stage: StageDefinition, match: CacheMatch, start: MotionState, target: Pose | None
+    ) -> Motion:
+        behavior = match.behavior
+        assert behavior is not None
+        model = self._model
+        motion = shifted_by_turns(
+            Motion.from_behavior(behavior, model.joint_names), start.position, model.continuous
+        )
+        end = motion.end
+        if isinstance(stage.goal, TargetGoal):
+            if target is None or behavior.target is None:
+                raise ReanchorError(f"stage {stage.name!r} needs a target, then and now")
+            end = self._moved(end, target, behavior.target)
+        else:
+            end = goal_configuration(stage, model)
+            end = end + np.where(model.continuous, motion.end - end, 0.0)
+        joined_motion = reanchor(
+            motion,
+            start,
+            end,
+            self.limits(stage),
+            motion.duration * self._config.stretch_limit,
+            self._config.coefficients,
+        )
+        if isinstance(stage.goal, TargetGoal) and stage.goal.line and not start.velocity.any():
+            self._check_line(joined_motion)
+        return joined_motion
+
+    def follow(
+        self,
+        stage: StageDefinition,
+        reference: Reference,
+        displacement: FloatArray,
+        now_ns: int,
+    ) -> Motion:
+        """Return what is left of a motion, its end moved by a displacement [m] (3,), from now on.
+
+        Raises:
+            ReanchorError: not inside the limits.
+        """
+        motion = reference.motion
+        end = shifted_end(self._model, motion.end, displacement)
+        rest = motion.remainder(reference.motion_time(now_ns), self._config.coefficients)
+        return reanchor(
+            rest,
+            reference.state(now_ns),
+            end,
+            self.limits(stage),
+            rest.duration + LONGEST_CORRECTION,
+            self._config.coefficients,
+        )
+
+    def moved_template(self, template: Motion, displacement: FloatArray) -> Motion:
+        """Return a whole motion with its end moved by a displacement [m] (3,).
+
+        Raises:
+            ReanchorError: the end can't be moved that far by a local correction.
+        """
+        end = shifted_end(self._model, template.end, displacement)
+        return joined(template, template.state(0.0), end, template.duration)
+
+    def rejoin(
+        self,
+        stage: StageDefinition | None,
+        reference: Reference,
+        measured: MotionState,
+        now_ns: int,
+    ) -> tuple[Motion, float]:
+        """Return the rest of a motion, joined to where the robot really is, and its phase.
+
+        Raises:
+            ReanchorError: not inside the limits.
+        """
+        motion = reference.motion
+        times = np.linspace(0.0, reference.motion_time(now_ns), NEAREST_SAMPLES)
+        away = np.abs(motion.derivative(times, 0) - measured.position).max(axis=1)
+        nearest = float(times[int(away.argmin())])
+        limits = self._limits if stage is None else self.limits(stage)
+        rest = motion.remainder(nearest, self._config.coefficients)
+        longest = rest.duration * self._config.stretch_limit + LONGEST_CORRECTION
+        return (
+            reanchor(rest, measured, motion.end, limits, longest, self._config.coefficients),
+            reference.phase_of(nearest),
+        )
+
+    def _moved(self, end: FloatArray, target: Pose, stored: Pose) -> FloatArray:
+        displacement = np.asarray(target.position) - np.asarray(stored.position)
+        if np.abs(displacement).max() < SAME_PLACE:
+            return end
+        return shifted_end(self._model, end, displacement)
+
+    def _check_line(self, motion: Motion) -> None:
+        first, last = self._model.forward(motion.start)[0], self._model.forward(motion.end)[0]
+        inside = motion.derivative(LINE_CHECKS * motion.duration, 0)
+        away = distance_from_line(self._model, inside, first, last)
+        if away > self._config.line_tolerance:
+            raise ReanchorError(
+                f"cached line would be missed by {away * 1e3:.2f} mm, must be at most"
+                f" {self._config.line_tolerance * 1e3:.2f} mm"
+            )

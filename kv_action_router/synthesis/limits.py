@@ -1,0 +1,155 @@
+"""Limits of the joints, and how far a motion stays inside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from kv_action_router.contracts import FloatArray
+from kv_action_router.errors import LimitError, RobotModelError
+
+POSITION_SLACK = 1.0e-6  # [rad] rounding of a pose that lies on its limit
+RATIO_SLACK = 1.0e-3  # a limit counts as kept up to this share above it, between two checks
+
+
+class LimitedRobot(Protocol):
+    """What limits are read from (``robots.model.RobotModel`` is one)."""
+
+    joint_names: tuple[str, ...]
+    lower: FloatArray
+    upper: FloatArray
+    velocity_limit: FloatArray
+    acceleration_limit: FloatArray
+    jerk_limit: FloatArray
+    continuous: npt.NDArray[np.bool_]
+
+
+class Load(NamedTuple):
+    """Largest use of the limits over a motion: 1 = on the limit.
+
+    Attributes:
+        velocity, acceleration, jerk: share of the limit that the worst joint uses.
+        joint: index of the joint that is worst in its worst derivative.
+    """
+
+    velocity: float
+    acceleration: float
+    jerk: float
+    joint: int
+
+    @property
+    def stretch(self) -> float:
+        """By how much the duration must grow to bring all three to 1 (1 / stretch^k each)."""
+        return max(self.velocity, float(np.sqrt(self.acceleration)), float(np.cbrt(self.jerk)))
+
+
+@dataclass(frozen=True, slots=True)
+class MotionLimits:
+    """Position [rad], velocity, acceleration and jerk limits, each (n,), in the model's order.
+
+    Raises:
+        RobotModelError: naming the joint whose limit is missing, zero, negative or inverted.
+    """
+
+    names: tuple[str, ...]
+    lower: FloatArray
+    upper: FloatArray
+    velocity: FloatArray
+    acceleration: FloatArray
+    jerk: FloatArray
+
+    def __post_init__(self) -> None:
+        rates = (self.velocity, self.acceleration, self.jerk)
+        good = all(rate.shape == (len(self.names),) and bool((rate > 0.0).all()) for rate in rates)
+        if not good or not (self.lower < self.upper).all() or not np.isfinite(rates).all():
+            self._refuse()
+
+    def _refuse(self) -> None:
+        count = len(self.names)
+        for field in ("lower", "upper", "velocity", "acceleration", "jerk"):
+            shape = np.shape(getattr(self, field))
+            if shape != (count,):
+                raise RobotModelError(f"{field} must have {count} values, got shape {shape}")
+        for index, name in enumerate(self.names):
+            if not self.lower[index] < self.upper[index]:
+                raise RobotModelError(
+                    f"joint {name!r}: lower limit must be below the upper one,"
+                    f" got {self.lower[index]!r} and {self.upper[index]!r}"
+                )
+            for field in ("velocity", "acceleration", "jerk"):
+                value = getattr(self, field)[index]
+                if not (value > 0.0 and np.isfinite(value)):
+                    raise RobotModelError(
+                        f"joint {name!r}: {field} limit must be above 0 and finite, got {value!r}"
+                    )
+
+    @classmethod
+    def of(cls, model: LimitedRobot) -> MotionLimits:
+        """Read them from a robot's model; continuous joints have no position limits."""
+        free = np.asarray(model.continuous, dtype=bool)
+        return cls(
+            names=tuple(model.joint_names),
+            lower=np.where(free, -np.inf, model.lower),
+            upper=np.where(free, np.inf, model.upper),
+            velocity=np.array(model.velocity_limit, dtype=float),
+            acceleration=np.array(model.acceleration_limit, dtype=float),
+            jerk=np.array(model.jerk_limit, dtype=float),
+        )
+
+    def scaled(self, velocity: float, acceleration: float, jerk: float) -> MotionLimits:
+        """Return limits that are shares of these."""
+        return MotionLimits(
+            self.names,
+            self.lower,
+            self.upper,
+            self.velocity * velocity,
+            self.acceleration * acceleration,
+            self.jerk * jerk,
+        )
+
+    def including(self, velocity: FloatArray, acceleration: FloatArray) -> MotionLimits:
+        """Return limits widened to a state that is already there (of a faster stage before)."""
+        return MotionLimits(
+            self.names,
+            self.lower,
+            self.upper,
+            np.maximum(self.velocity, 1.02 * np.abs(velocity)),
+            np.maximum(self.acceleration, 1.02 * np.abs(acceleration)),
+            self.jerk,
+        )
+
+    def load(self, velocity: FloatArray, acceleration: FloatArray, jerk: FloatArray) -> Load:
+        """Return how much of the limits samples (m, n) use."""
+        shares = (
+            np.abs(velocity).max(axis=0) / self.velocity,
+            np.abs(acceleration).max(axis=0) / self.acceleration,
+            np.abs(jerk).max(axis=0) / self.jerk,
+        )
+        worst = [float(share.max()) for share in shares]
+        joint = int(shares[int(np.argmax(worst))].argmax())
+        return Load(worst[0], worst[1], worst[2], joint)
+
+    def check_positions(self, positions: FloatArray) -> None:
+        """Refuse positions (m, n) outside the limits.
+
+        Raises:
+            LimitError: naming the joint, its limit and the position.
+        """
+        low, high = positions.min(axis=0), positions.max(axis=0)
+        below = low < self.lower - POSITION_SLACK
+        above = high > self.upper + POSITION_SLACK
+        if below.any():
+            joint = int(below.argmax())
+            raise LimitError(
+                f"joint {self.names[joint]!r}: position must be at least"
+                f" {self.lower[joint]:.4f} rad, got {low[joint]:.4f}"
+            )
+        if above.any():
+            joint = int(above.argmax())
+            raise LimitError(
+                f"joint {self.names[joint]!r}: position must be at most"
+                f" {self.upper[joint]:.4f} rad, got {high[joint]:.4f}"
+            )

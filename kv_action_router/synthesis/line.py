@@ -1,0 +1,96 @@
+"""A straight line of the tool's tip as a path in joint space."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from scipy.interpolate import BSpline, make_interp_spline
+
+from kv_action_router.contracts import FloatArray
+from kv_action_router.errors import ReanchorError, UnreachableError
+from kv_action_router.synthesis.kinematics import (
+    ArmKinematics,
+    rotation_about,
+    rotation_vector,
+    solve_near,
+)
+
+FEWEST_POINTS = 7  # for the path's polynomial of degree 5
+POINT_DISTANCE = 0.03  # [m] between way-points on longer lines
+LARGEST_STEP = 0.5  # [rad] between two way-points; more means that the arm changes its branch
+
+
+class LineRobot(ArmKinematics, Protocol):
+    """Kinematics with position limits."""
+
+    lower: FloatArray
+    upper: FloatArray
+
+
+class LinePath:
+    """Joint positions over the share of a straight line, 0 to 1.
+
+    Attributes:
+        length: of the line [m].
+        end: joint positions at its end (n,).
+
+    Raises:
+        UnreachableError: a way-point can't be reached, or only with a jump.
+    """
+
+    def __init__(
+        self, model: LineRobot, start: FloatArray, position: FloatArray, rotation: FloatArray
+    ) -> None:
+        """Solve the way-points from the tip's pose at ``start`` (n,) to the given one."""
+        first, turned = model.forward(start)
+        way = position - first
+        turn = rotation_vector(rotation @ turned.T)
+        self.length = float(np.sqrt(way @ way))
+        count = max(FEWEST_POINTS, int(np.ceil(self.length / POINT_DISTANCE)) + 1)
+        shares = np.linspace(0.0, 1.0, count)
+        points = np.empty((count, len(start)))
+        points[0] = seed = np.asarray(start, dtype=float)
+        for row in range(1, count):
+            share = shares[row]
+            if row > 1:
+                seed = 2.0 * points[row - 1] - points[row - 2]  # the path is nearly straight here
+            try:
+                points[row] = solve_near(
+                    model, first + share * way, rotation_about(share * turn) @ turned, seed
+                )
+            except ReanchorError as error:
+                raise UnreachableError(
+                    f"line cannot be followed at {share:.0%}: {error}"
+                ) from error
+            if np.abs(points[row] - points[row - 1]).max() > LARGEST_STEP:
+                raise UnreachableError(f"line would turn the arm over at {share:.0%}")
+        self.end: FloatArray = points[-1]
+        self._spline: BSpline = make_interp_spline(shares, points, k=5)
+
+    def positions(self, shares: FloatArray) -> FloatArray:
+        """Return joint positions (m, n) at shares of the line (m,)."""
+        values: FloatArray = self._spline(np.clip(shares, 0.0, 1.0))
+        return values
+
+    def slope(self, share: float) -> FloatArray:
+        """Return the joint positions' derivative with respect to the share (n,)."""
+        values: FloatArray = self._spline(share, 1)
+        return values
+
+
+def distance_from_line(
+    model: ArmKinematics, positions: FloatArray, first: FloatArray, last: FloatArray
+) -> float:
+    """Return the largest distance [m] of the tip at positions (m, n) from a line of two points."""
+    way = last - first
+    length = float(np.sqrt(way @ way))
+    if length < 1.0e-9:
+        return 0.0
+    direction = way / length
+    worst = 0.0
+    for q in positions:
+        offset = model.forward(q)[0] - first
+        offset = offset - (offset @ direction) * direction
+        worst = max(worst, float(np.sqrt(offset @ offset)))
+    return worst

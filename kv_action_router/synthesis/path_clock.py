@@ -1,0 +1,105 @@
+"""How far a motion has been run through: time that can slow down, stop, and go on again.
+
+The motion's own time u is a smooth function of real time t. Its rate du/dt is 1 while the motion
+runs, 0 while it stands, and a cubic in between, so that braking and starting stay on the path and
+velocity and acceleration stay continuous.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kv_action_router.contracts import FloatArray
+
+
+class PathTime(NamedTuple):
+    """Motion time u [s] at some instants, its rate, and the rate's first two derivatives."""
+
+    position: FloatArray
+    rate: FloatArray
+    change: FloatArray  # [1/s]
+    bend: FloatArray  # [1/s^2]
+
+
+class RateChange(NamedTuple):
+    """A cubic change of the rate, and a constant rate after it.
+
+    Attributes:
+        origin_ns: when it begins.
+        position: motion time at its beginning [s].
+        first: rate at its beginning.
+        slope: rate's derivative at its beginning [1/s].
+        last: rate at its end and from then on.
+        duration: [s]; 0 = none.
+    """
+
+    origin_ns: int
+    position: float
+    first: float
+    slope: float
+    last: float
+    duration: float
+
+
+def path_time(change: RateChange, instants: FloatArray) -> PathTime:
+    """Evaluate a rate change at instants after its origin [s] (m,)."""
+    length = change.duration
+    if length <= 0.0:
+        position = change.position + change.last * instants
+        flat = np.zeros(len(instants))
+        return PathTime(position, np.full(len(instants), change.last), flat, flat)
+    x = np.clip(instants / length, 0.0, 1.0)
+    x2 = x * x
+    x3 = x2 * x
+    first, slope, last = change.first, change.slope * length, change.last
+    rise = last - first
+    rate = first + slope * (x3 - 2.0 * x2 + x) + rise * (3.0 * x2 - 2.0 * x3)
+    way = first * x + slope * (x2 * x2 / 4.0 - 2.0 * x3 / 3.0 + x2 / 2.0)
+    way += rise * (x3 - x2 * x2 / 2.0)
+    after = np.maximum(instants - length, 0.0)
+    before = np.minimum(instants, 0.0)
+    position = change.position + way * length + after * last + before * first
+    moving = (instants >= 0.0) & (instants < length)
+    slope_now = (slope * (3.0 * x2 - 4.0 * x + 1.0) + rise * 6.0 * (x - x2)) / length
+    bend = (slope * (6.0 * x - 4.0) + rise * (6.0 - 12.0 * x)) / length**2
+    return PathTime(position, rate, np.where(moving, slope_now, 0.0), np.where(moving, bend, 0.0))
+
+
+class PathClock:
+    """Motion time as a function of CLOCK_MONOTONIC.
+
+    Invariant: rate and motion time are continuous; the rate is never negative.
+    """
+
+    __slots__ = ("_change",)
+
+    def __init__(self, origin_ns: int) -> None:
+        self._change = RateChange(origin_ns, 0.0, 1.0, 0.0, 1.0, 0.0)
+
+    @property
+    def target_rate(self) -> float:
+        """Rate that it has or goes to: 1 = runs, 0 = stands."""
+        return self._change.last
+
+    @property
+    def origin_ns(self) -> int:
+        """Beginning of the newest change; instants before it are not known any more."""
+        return self._change.origin_ns
+
+    def at(self, now_ns: int, offsets: FloatArray) -> PathTime:
+        """Return motion time at ``now_ns`` plus offsets [s] (m,)."""
+        return path_time(self._change, (now_ns - self._change.origin_ns) * 1.0e-9 + offsets)
+
+    def candidate(self, now_ns: int, rate: float, duration: float) -> RateChange:
+        """Return the change that goes from the present to another rate, without making it."""
+        present = self.at(now_ns, np.zeros(1))
+        first, slope = float(present.rate[0]), float(present.change[0])
+        if slope < 0.0 and rate == 0.0:  # a longer one would run backward
+            duration = min(duration, 3.0 * first / -slope)
+        return RateChange(now_ns, float(present.position[0]), first, slope, rate, duration)
+
+    def change(self, change: RateChange) -> None:
+        """Make a change that came from :meth:`candidate`."""
+        self._change = change

@@ -1,0 +1,130 @@
+"""What the injector is asked to follow: a motion, and how far it has been run through."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kv_action_router.contracts import CHUNK_PERIOD, CHUNK_SAMPLES, FloatArray
+from kv_action_router.synthesis.limits import MotionLimits
+from kv_action_router.synthesis.path_clock import PathClock, RateChange, path_time
+from kv_action_router.synthesis.spline import Motion, MotionState
+
+STILL = 1.0e-9  # [rad/s] below it a reference stands
+_ZERO = np.zeros(1)
+_CHUNK_TIMES: FloatArray = np.arange(CHUNK_SAMPLES) * CHUNK_PERIOD
+_SHORTEST_BRAKE = 0.02  # [s]
+_LONGEST_BRAKE = 3.0  # [s]
+_BRAKE_GROWTH = 1.25
+_BRAKE_CHECKS = 33
+
+
+class Reference:
+    """A motion under way.
+
+    Invariant: position, velocity and acceleration are continuous in time, whatever is called.
+    """
+
+    __slots__ = ("_clock", "_phase", "motion")
+
+    def __init__(self, motion: Motion, origin_ns: int, phase: float = 0.0) -> None:
+        """Start a motion.
+
+        Args:
+            motion: to run through.
+            origin_ns: CLOCK_MONOTONIC of its beginning [ns].
+            phase: share of the stage's motion that was done before it.
+        """
+        self.motion = motion
+        self._clock = PathClock(origin_ns)
+        self._phase = phase
+
+    def chunk(self, anchor_ns: int) -> tuple[FloatArray, FloatArray]:
+        """Return positions and velocities of a chunk's samples, each (100, n)."""
+        time = self._clock.at(anchor_ns, _CHUNK_TIMES)
+        velocity = self.motion.derivative(time.position, 1)
+        velocity *= time.rate[:, None]
+        return self.motion.derivative(time.position, 0), velocity
+
+    def state(self, now_ns: int) -> MotionState:
+        """Return position, velocity and acceleration at an instant."""
+        time = self._clock.at(now_ns, _ZERO)
+        rate = float(time.rate[0])
+        position, velocity, acceleration = self.motion.state(float(time.position[0]))
+        return MotionState(
+            position,
+            velocity * rate,
+            acceleration * (rate * rate) + velocity * float(time.change[0]),
+        )
+
+    def position(self, now_ns: int) -> FloatArray:
+        """Return the positions (n,) at an instant."""
+        return self.motion.derivative(self.motion_time(now_ns), 0)
+
+    def motion_time(self, now_ns: int) -> float:
+        """Return how much of the motion has been run through [s], 0 to its duration."""
+        return min(max(float(self._clock.at(now_ns, _ZERO).position[0]), 0.0), self.motion.duration)
+
+    def phase(self, now_ns: int) -> float:
+        """Return the share of the stage's motion that is done, 0 to 1."""
+        return self.phase_of(self.motion_time(now_ns))
+
+    def phase_of(self, motion_time: float) -> float:
+        """Return the same for a motion time [s]."""
+        if motion_time >= self.motion.duration:
+            return 1.0  # exactly, whatever rounding says
+        return self._phase + (1.0 - self._phase) * (motion_time / self.motion.duration)
+
+    def at_rest(self, now_ns: int) -> bool:
+        """Say whether the reference stands still from this instant on."""
+        time = self._clock.at(now_ns, _ZERO)
+        if float(time.position[0]) >= self.motion.duration:
+            return True
+        return float(time.rate[0]) < STILL and self._clock.target_rate == 0.0
+
+    @property
+    def stops(self) -> bool:
+        """Whether it was told to stop on its path."""
+        return self._clock.target_rate == 0.0
+
+    def brake(self, now_ns: int, limits: MotionLimits) -> float:
+        """Come to rest on the path, as fast as the limits allow; return how long it takes [s].
+
+        0 = it stops already, or its motion is over.
+        """
+        return self._change_rate(now_ns, 0.0, limits)
+
+    def release(self, now_ns: int, limits: MotionLimits) -> float:
+        """Go on along the path from where it stands; return how long speeding up takes [s]."""
+        return self._change_rate(now_ns, 1.0, limits)
+
+    def _change_rate(self, now_ns: int, rate: float, limits: MotionLimits) -> float:
+        if self._clock.target_rate == rate or self.motion_time(now_ns) >= self.motion.duration:
+            return 0.0
+        state = self.motion.state(self.motion_time(now_ns))
+        speed = np.abs(state.velocity)
+        duration = max(
+            _SHORTEST_BRAKE,
+            1.5 * float((speed / limits.acceleration).max()),
+            float(np.sqrt((6.0 * speed / limits.jerk).max())),
+        )
+        while True:
+            change = self._clock.candidate(now_ns, rate, duration)
+            if duration >= _LONGEST_BRAKE or self._keeps(change, limits):
+                break
+            duration *= _BRAKE_GROWTH
+        self._clock.change(change)
+        return change.duration
+
+    def _keeps(self, change: RateChange, limits: MotionLimits) -> bool:
+        """Say whether the limits are kept while the rate changes."""
+        time = path_time(change, np.linspace(0.0, change.duration, _BRAKE_CHECKS))
+        if time.rate.min() < -1.0e-9:
+            return False
+        rate, bend = time.rate[:, None], time.change[:, None]
+        first, second, third = (self.motion.derivative(time.position, order) for order in (1, 2, 3))
+        load = limits.load(
+            first * rate,
+            second * rate**2 + first * bend,
+            third * rate**3 + 3.0 * second * rate * bend + first * time.bend[:, None],
+        )
+        return max(load.velocity, load.acceleration, load.jerk) <= 1.0

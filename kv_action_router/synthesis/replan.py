@@ -1,0 +1,188 @@
+"""The full replan: inverse kinematics and a jerk-limited motion to the perceived target."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from kv_action_router.contracts import FloatArray
+from kv_action_router.errors import CollisionError, LimitError
+from kv_action_router.robots.model import RobotModel
+from kv_action_router.robots.turns import whole_turns
+from kv_action_router.synthesis.basis import basis
+from kv_action_router.synthesis.config import SynthesisConfig
+from kv_action_router.synthesis.goal import goal_configuration, tip_goal, tool_down_at
+from kv_action_router.synthesis.limits import MotionLimits
+from kv_action_router.synthesis.line import LinePath, distance_from_line
+from kv_action_router.synthesis.progress import StateToState
+from kv_action_router.synthesis.reanchor import joined
+from kv_action_router.synthesis.retime import load_of, slow_down, within
+from kv_action_router.synthesis.source import PlanRequest
+from kv_action_router.synthesis.spline import Motion, MotionState, fit_motion
+from kv_action_router.tasks.stages import TargetGoal
+
+ATTEMPTS = 5
+CALMER = 0.8  # factor on acceleration and jerk after a fit that left the limits
+FIT_JERK = 0.5  # a spline fitted to a piecewise constant jerk overshoots it
+SHORTEST_LINE = 1.0e-4  # [m]
+CHECKED_CONFIGURATIONS = 24
+LINE_CHECKS = np.array([0.2, 0.35, 0.5, 0.65, 0.8])  # shares of the duration
+
+
+class MotionCollision(Protocol):
+    """What tests a motion for contact (``robots.collision.CollisionModel`` is one)."""
+
+    def first_collision(
+        self, path: FloatArray, spheres: FloatArray, padding: float, may_touch: tuple[str, ...]
+    ) -> tuple[int, str] | None:
+        """Return row and pair of the first configuration of ``path`` (k, n) that would touch."""
+
+
+class ReplanSource:
+    """A ``BehaviorSource`` that plans from nothing but the robot's model. Not thread safe."""
+
+    def __init__(
+        self,
+        model: RobotModel,
+        config: SynthesisConfig,
+        collision: MotionCollision | None = None,
+    ) -> None:
+        self._model = model
+        self._config = config
+        self._collision = collision
+        self._limits = MotionLimits.of(model)
+        self._joints = StateToState(model.n)
+        self._line = StateToState(1)
+        basis(config.coefficients)  # made now, not in the first decision
+
+    def plan(self, request: PlanRequest) -> Motion:
+        """Return a motion from the request's start state to its stage's goal.
+
+        Raises:
+            UnreachableError: the goal can't be reached inside the position limits.
+            LimitError: no motion keeps the limits.
+            CollisionError: the motion would touch something.
+        """
+        config, scale = self._config, request.stage.velocity_scale
+        limits = self._limits.scaled(
+            config.velocity_share * scale,
+            config.acceleration_share * scale,
+            config.jerk_share * scale,
+        ).including(request.start.velocity, request.start.acceleration)
+        limits.check_positions(request.start.position[None, :])
+        tip = tip_goal(request.stage, request.target)
+        if tip is None:
+            goal = goal_configuration(request.stage, self._model)
+            motion = self._free(request.start, goal, limits)
+        elif isinstance(request.stage.goal, TargetGoal) and request.stage.goal.line:
+            motion = self._straight(request.start, tip, request.stage.goal, limits)
+        else:
+            goal = self._model.solve_ik(tip, None, request.start.position)
+            motion = self._free(request.start, goal, limits)
+        self.check_collision(motion, request)
+        return motion
+
+    def check_collision(self, motion: Motion, request: PlanRequest) -> None:
+        """Refuse a motion that would touch something its stage doesn't allow.
+
+        Raises:
+            CollisionError: naming the pair and when it would touch.
+        """
+        if self._collision is None:
+            return
+        times = np.linspace(0.0, motion.duration, CHECKED_CONFIGURATIONS)
+        links = tuple(self._config.contact_links) if request.stage.allowed_contact else ()
+        found = self._collision.first_collision(
+            motion.derivative(times, 0), request.obstacles, self._config.collision_padding, links
+        )
+        if found is not None:
+            row, pair = found
+            raise CollisionError(f"motion would touch after {times[row]:.2f} s: {pair}")
+
+    def _free(self, start: MotionState, goal: FloatArray, limits: MotionLimits) -> Motion:
+        """Plan in joint space, as fast as the limits allow."""
+        turned = goal + whole_turns(goal, start.position, self._model.continuous)
+        size = self._config.coefficients
+        samples = basis(size).samples
+        calm = 1.0
+        for _ in range(ATTEMPTS):
+            duration = self._joints.solve(start, turned, limits.scaled(1.0, calm, FIT_JERK * calm))
+            if duration < 0.01:
+                return self._short(start, turned, limits)
+            motion = fit_motion(
+                self._joints.positions(samples),
+                start,
+                MotionState.at_rest(turned),
+                duration,
+                size,
+            )
+            if within(load_of(motion, limits)):
+                return motion
+            calm *= CALMER
+        return self._short(start, turned, limits, duration)
+
+    def _short(
+        self, start: MotionState, goal: FloatArray, limits: MotionLimits, duration: float = 0.05
+    ) -> Motion:
+        """Plan the least-jerk polynomial, for ways that are too short to have a cruise."""
+        shape = Motion.uniform(np.tile(goal, (self._config.coefficients, 1)), 1.0)
+        return slow_down(lambda length: joined(shape, start, goal, length), duration, limits)
+
+    def _straight(
+        self, start: MotionState, tip: FloatArray, goal: TargetGoal, limits: MotionLimits
+    ) -> Motion:
+        """Plan a straight line of the tip, tool down, at a limited speed."""
+        model, config, size = self._model, self._config, self._config.coefficients
+        first, turned = model.forward(start.position)
+        rotation = tool_down_at(turned)
+        path = LinePath(model, start.position, tip, rotation)
+        if path.length < SHORTEST_LINE:
+            return self._free(start, path.end, limits)
+        samples = basis(size).samples
+        direction = (tip - first) / path.length
+        speed = float((model.jacobian(start.position) @ start.velocity)[:3] @ direction)
+        calm = 1.0
+        for _ in range(ATTEMPTS):
+            motion = self._along(path, speed, start, goal, samples, calm)
+            if within(load_of(motion, limits)):
+                break
+            calm *= CALMER**2
+        else:
+            raise LimitError(f"line of {path.length:.3f} m does not fit into the joints' limits")
+        checked = motion.derivative(LINE_CHECKS * motion.duration, 0)
+        away = distance_from_line(model, checked, first, tip)
+        if away > config.line_tolerance and not start.velocity.any():
+            raise LimitError(
+                f"line is missed by {away * 1e3:.2f} mm, must be at most"
+                f" {config.line_tolerance * 1e3:.2f} mm"
+            )
+        return motion
+
+    def _along(
+        self,
+        path: LinePath,
+        speed: float,
+        start: MotionState,
+        goal: TargetGoal,
+        samples: FloatArray,
+        calm: float,
+    ) -> Motion:
+        """Run along a path with limited speed; the start's deviation from it dies out smoothly."""
+        config, size, length = self._config, self._config.coefficients, path.length
+        limits = MotionLimits(
+            ("line",),
+            np.array([-np.inf]),
+            np.array([np.inf]),
+            np.array([(goal.speed_limit or config.line_speed) * calm]),
+            np.array([config.line_acceleration * calm**2]),
+            np.array([config.line_jerk * calm**3]),
+        )
+        begin = MotionState(np.zeros(1), np.array([max(speed, 0.0)]), np.zeros(1))
+        duration = self._line.solve(begin, np.array([length]), limits)
+        shares = self._line.positions(samples)[:, 0] / length
+        end = MotionState.at_rest(path.end)
+        slope = path.slope(0.0) * (begin.velocity[0] / length)
+        along = MotionState(start.position, slope, np.zeros(len(path.end)))
+        fitted = fit_motion(path.positions(shares), along, end, duration, size)
+        return joined(fitted, start, path.end, duration)

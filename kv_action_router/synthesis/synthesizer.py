@@ -1,0 +1,300 @@
+"""Stage 3 without ROS: from matches, joint states and feedback to trajectory chunks.
+
+chunk = synthesizer.on_match(match, now_ns)   # a decision, or a target that moved
+chunk = synthesizer.on_tick(now_ns)           # the motion goes on
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from kv_action_router.contracts import (
+    CONTINUATION_PERIOD,
+    MATCH_VALIDITY_NS,
+    TRIGGER_DEADLINE_NS,
+    CacheMatch,
+    ChunkKind,
+    Decision,
+    DecisionReason,
+    FloatArray,
+    Stage,
+    TaskStatus,
+    TrajectoryChunk,
+    Trigger,
+)
+from kv_action_router.errors import ReanchorError, RouterError, SynthesisError
+from kv_action_router.robots.model import RobotModel
+from kv_action_router.synthesis.chunk import ChunkMaker
+from kv_action_router.synthesis.config import SynthesisConfig
+from kv_action_router.synthesis.decider import Decider
+from kv_action_router.synthesis.execution import Execution
+from kv_action_router.synthesis.limits import MotionLimits
+from kv_action_router.synthesis.motion_in_force import MotionInForce
+from kv_action_router.synthesis.replan import ReplanSource
+from kv_action_router.synthesis.source import BehaviorSource
+from kv_action_router.synthesis.task_runner import Report, TaskRunner
+from kv_action_router.synthesis.tracking import Tracking
+from kv_action_router.tasks.stages import TargetGoal
+
+_CONTINUATION_NS = int(CONTINUATION_PERIOD * 1e9)
+_LONGEST_FOLLOW = 0.1  # [s] of following that one image may make up for
+
+
+class BehaviorSynthesizer:
+    """Decides what the injector is asked to follow. Not thread safe.
+
+    Invariant: within one epoch the reference is continuous in position, velocity and acceleration,
+    whatever message comes; sequence numbers only rise; a chunk is handed out only while its trigger
+    is at most 15 ms old, the injector is heard and would take it.
+
+    Attributes:
+        tracking: newest joint state and feedback; the owner puts them in.
+        obstacles: spheres x, y, z, r in the base frame [m] (k, 4); the owner puts them in.
+        tasks: the task under way.
+        decisions_dropped: decisions whose trigger was too old when their chunk was ready.
+        refreshes_dropped: the same for refreshes.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        config: SynthesisConfig,
+        *,
+        source: BehaviorSource | None = None,
+        clock: Callable[[], int] = time.monotonic_ns,
+        first_decision: int = 1,
+    ) -> None:
+        planned = source or ReplanSource(model, config, model.collision_model(config.table_plane))
+        self.tracking = Tracking(model.joint_names, config)
+        self.obstacles: FloatArray = np.zeros((0, 4))
+        self._decider = Decider(model, config, planned)
+        self.motion = MotionInForce(self._decider, MotionLimits.of(model), self.tracking)
+        self.tasks = TaskRunner(model, config, self.tracking, self.motion, first_decision)
+        self.decisions_dropped = 0
+        self.refreshes_dropped = 0
+        self._config = config
+        self._clock = clock
+        self._chunks = ChunkMaker(model.joint_names)
+        self._header = Decision()
+        self._match_ns = 0
+        self._sent_ns = 0
+        self._sequence = 0
+        self._attempts = 0
+
+    @property
+    def hit(self) -> bool:
+        """Whether the decision in force came from the cache."""
+        return self.tasks.execution is not None and self.tasks.execution.match.hit
+
+    def on_match(self, match: CacheMatch, now_ns: int) -> TrajectoryChunk | None:
+        """Take a match; return the chunk of a decision, or of a target that moved."""
+        self._header = match.decision
+        self._match_ns = match.decision.stage_ns[Stage.MATCH] or now_ns
+        self.tasks.watch(now_ns)
+        stack = self.tasks.stack
+        if stack.status != TaskStatus.RUNNING or match.decision.decision_id != stack.decision_id:
+            return None
+        if not self.tracking.may_move(now_ns) or not self.tracking.sees_joints(now_ns):
+            return None
+        if stack.awaiting:
+            return self._decide(match, now_ns)
+        execution = self.tasks.execution
+        if execution is not None and execution.decision_hit and not match.hit:
+            self.tasks.invalidate(f"entry in force was lost: {match.reason}", now_ns)
+            return None
+        if match.trigger == Trigger.IMAGE:
+            return self._follow(match, now_ns)
+        return None
+
+    def on_tick(self, now_ns: int) -> TrajectoryChunk | None:
+        """Let time pass; return a continuation when one is due.
+
+        Call it at once after anything that changes the motion: a condition, an interruption, a cancel.
+        """
+        self.tasks.watch(now_ns)
+        tracking, motion = self.tracking, self.motion
+        if motion.reference is None:
+            return None
+        if not motion.changed and now_ns - self._sent_ns < _CONTINUATION_NS:
+            return None
+        if now_ns - self._match_ns > MATCH_VALIDITY_NS:
+            return None
+        if not tracking.may_move(now_ns) or not tracking.sees_joints(now_ns):
+            return None
+        execution = self.tasks.execution
+        try:
+            motion.confirmed(None if execution is None else execution.stage, now_ns)
+        except SynthesisError as error:
+            self._give_up(error, now_ns)
+            return None
+        assert tracking.joints is not None
+        chunk = self._chunk(
+            now_ns,
+            dataclasses.replace(
+                self._header,
+                trace_id=0,  # no key caused it
+                trigger_monotonic_ns=tracking.joints.receipt_ns,
+                stage_ns=(0, 0, 0, 0, 0),
+                decision_id=self.tasks.stack.decision_id,
+            ),
+            ChunkKind.CONTINUATION,
+        )
+        if not self.tasks.stack.active and motion.at_rest(now_ns):
+            motion.drop()  # the last chunk stands still: the injector holds it
+        return chunk
+
+    # --- decisions ----------------------------------------------------------------------------
+
+    def _decide(self, match: CacheMatch, now_ns: int) -> TrajectoryChunk | None:
+        stack, stage = self.tasks.stack, self.tasks.stack.stage
+        if self._too_old(match, now_ns):
+            self._drop_decision(match, now_ns)
+            return None
+        if stack.decision_reason == DecisionReason.RESUMED and self._may_go_on(match):
+            return self._go_on(match, now_ns)
+        start = self.motion.start_state(now_ns)
+        try:
+            decided = self._decider.decide(stage, match, start, self.obstacles)
+        except RouterError as error:
+            self._attempts += 1
+            if self._attempts >= self._config.plan_attempts:
+                self._attempts = 0
+                self.tasks.fail(error.error_code, f"stage {stage.name!r}: {error}", now_ns)
+            return None
+        ready_ns = self._clock()
+        if self._too_old(match, ready_ns):
+            self._drop_decision(match, ready_ns)
+            return None
+        self._attempts = 0
+        self.motion.begin(decided.motion, now_ns)
+        self.tasks.execution = Execution.of(
+            match, stage, decided.motion, decided.target, decided.reused, now_ns
+        )
+        stack.answer(stack.decision_id, task_hit=match.hit, behavior_hit=decided.reused)
+        if decided.refused:
+            self._report(ReanchorError.error_code, f"replanned: {decided.refused}")
+        return self._chunk(now_ns, match.decision, ChunkKind.DECISION)
+
+    def _may_go_on(self, match: CacheMatch) -> bool:
+        """Say whether an interrupted motion is still the right one."""
+        execution = self.tasks.execution
+        if self.motion.reference is None or execution is None:
+            return False
+        if execution.target is None or match.target is None:
+            return True
+        way = np.asarray(match.target.pose.position) - execution.target.position
+        moved, limit = float(np.sqrt(way @ way)), self._config.resume_distance
+        if moved <= limit:
+            return True
+        text = "replanned on resume: the target moved during the interruption"
+        self.tasks.reports.append(Report(ReanchorError.error_code, text, moved, limit))
+        return False
+
+    def _go_on(self, match: CacheMatch, now_ns: int) -> TrajectoryChunk | None:
+        """Speed up again on the interrupted path, from the phase at which it stands."""
+        execution, stack = self.tasks.execution, self.tasks.stack
+        assert execution is not None
+        try:
+            self.motion.confirmed(execution.stage, now_ns)
+        except SynthesisError as error:
+            self._give_up(error, now_ns)
+            return None
+        self.motion.release(now_ns)
+        execution.go_on(match, now_ns)
+        hit = match.hit and execution.reused
+        stack.answer(stack.decision_id, task_hit=match.hit, behavior_hit=hit)
+        return self._chunk(now_ns, match.decision, ChunkKind.DECISION)
+
+    def _follow(self, match: CacheMatch, now_ns: int) -> TrajectoryChunk | None:
+        """Move the end of the motion in force to where the target is seen, at a finite speed."""
+        execution, target, config = self.tasks.execution, match.target, self._config
+        if execution is None or execution.target is None or target is None:
+            return None
+        stage = execution.stage
+        if not stage.follow_target or not isinstance(stage.goal, TargetGoal):
+            return None
+        deviation = math.sqrt(max(0.0, float(np.diagonal(target.covariance)[:3].max())))
+        if not deviation <= config.refresh_deviation:
+            return None
+        displacement = np.asarray(target.pose.position, dtype=float) - execution.target.position
+        distance = float(np.sqrt(displacement @ displacement))
+        if distance < config.refresh_distance:
+            return None
+        if self._too_old(match, now_ns):
+            self.refreshes_dropped += 1
+            return None
+        spent = min((now_ns - execution.followed_ns) * 1.0e-9, _LONGEST_FOLLOW)
+        displacement = displacement * min(1.0, config.refresh_speed * spent / distance)
+        try:
+            followed = self.motion.follow_target(stage, displacement, now_ns)
+            if followed is None:
+                return None
+            template = self._decider.moved_template(execution.template, displacement)
+        except SynthesisError as error:
+            self._report(error.error_code, f"target is not followed: {error}")
+            return None
+        if self._too_old(match, self._clock()):
+            self.refreshes_dropped += 1
+            return None
+        self.motion.begin(followed[0], now_ns, followed[1])
+        execution.template = template
+        execution.target = dataclasses.replace(
+            target.pose, position=execution.target.position + displacement
+        )
+        execution.followed_ns = now_ns
+        return self._chunk(now_ns, match.decision, ChunkKind.REFRESH)
+
+    # --- small things -------------------------------------------------------------------------
+
+    def _give_up(self, error: SynthesisError, now_ns: int) -> None:
+        """The motion can't be joined to where the robot is: a fresh decision has to."""
+        self._report(error.error_code, f"motion is given up: {error}")
+        self.tasks.invalidate(str(error), now_ns)
+        self.tasks.execution = None
+        self.motion.drop()
+
+    def _report(self, error_code: int, message: str) -> None:
+        self.tasks.reports.append(Report(error_code, message))
+
+    @staticmethod
+    def _too_old(match: CacheMatch, now_ns: int) -> bool:
+        return now_ns - match.decision.trigger_monotonic_ns > TRIGGER_DEADLINE_NS
+
+    def _drop_decision(self, match: CacheMatch, now_ns: int) -> None:
+        self.decisions_dropped += 1
+        age = (now_ns - match.decision.trigger_monotonic_ns) * 1.0e-9
+        limit = TRIGGER_DEADLINE_NS * 1.0e-9
+        text = f"decision dropped: trigger is {age * 1e3:.1f} ms old, limit {limit * 1e3:g} ms"
+        self.tasks.reports.append(Report(SynthesisError.error_code, text, age, limit))
+
+    def _chunk(self, now_ns: int, decision: Decision, kind: ChunkKind) -> TrajectoryChunk:
+        reference, execution = self.motion.reference, self.tasks.execution
+        assert reference is not None
+        feedback = self.tracking.feedback
+        newest = 0 if feedback is None else feedback.chunk_sequence
+        self._sequence = max(self._sequence, newest) + 1
+        self._sent_ns = now_ns
+        self.motion.changed = False
+        stage = None if execution is None else execution.stage
+        return self._chunks.make(
+            reference,
+            now_ns,
+            dataclasses.replace(
+                decision,
+                sequence=self._sequence,
+                epoch=self.tracking.epoch,
+                stage_ns=decision.at_stage(Stage.CHUNK, self._clock()),
+            ),
+            kind,
+            phase=self.tasks.phase(now_ns),
+            entry=(0, 0) if execution is None else execution.entry,
+            task=self.tasks.task,
+            stage="" if stage is None else stage.name,
+            outputs=() if execution is None else execution.outputs,
+            outputs_origin_ns=0 if execution is None else execution.outputs_ns,
+        )

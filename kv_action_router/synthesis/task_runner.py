@@ -1,0 +1,242 @@
+"""The course of a task: stages, interruptions, ends; and what the cache learns from each stage."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from typing import NamedTuple
+
+from kv_action_router.contracts import (
+    Decision,
+    EntryUpdate,
+    StageCondition,
+    TaskState,
+    TaskStatus,
+)
+from kv_action_router.errors import SynthesisError
+from kv_action_router.robots.model import RobotModel
+from kv_action_router.synthesis.config import SynthesisConfig
+from kv_action_router.synthesis.execution import (
+    Execution,
+    failure_update,
+    result_error,
+    success_update,
+)
+from kv_action_router.synthesis.motion_in_force import MotionInForce
+from kv_action_router.synthesis.tracking import Tracking
+from kv_action_router.tasks.stack import TaskStack
+from kv_action_router.tasks.stages import TaskDefinition
+
+
+class Report(NamedTuple):
+    """Something that people and the monitor should hear of."""
+
+    error_code: int
+    message: str
+    value: float = math.nan
+    limit: float = math.nan
+
+
+class TaskRunner:
+    """Moves the task stack on, and the motion in force with it. Not thread safe.
+
+    Invariant: an execution exists exactly while the stage under way has a motion that answers its
+    decision (also while it is interrupted).
+
+    Attributes:
+        stack: of tasks.
+        execution: decision under way; None = none, or it is awaited.
+        updates: for the cache, oldest first; the owner takes them out.
+        reports: for people, oldest first; the owner takes them out.
+        task: name of the newest task.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        config: SynthesisConfig,
+        tracking: Tracking,
+        motion: MotionInForce,
+        first_decision: int,
+    ) -> None:
+        self.stack = TaskStack(first_decision=first_decision)
+        self.execution: Execution | None = None
+        self.updates: deque[EntryUpdate] = deque()
+        self.reports: deque[Report] = deque(maxlen=100)
+        self.task = ""
+        self._model = model
+        self._config = config
+        self._tracking = tracking
+        self._motion = motion
+        self._stopping_ns = 0
+
+    # --- from outside -------------------------------------------------------------------------
+
+    def start(
+        self,
+        definition: TaskDefinition,
+        goal_id: str,
+        now_ns: int,
+        *,
+        domain: str = "",
+        scene: str = "",
+        timeout: float = 0.0,
+    ) -> None:
+        """Begin a task.
+
+        Raises:
+            TaskTransitionError: another one is under way.
+        """
+        self.stack.start(definition, goal_id, now_ns, domain=domain, scene=scene, timeout=timeout)
+        self.execution = None
+        self.task = definition.name
+
+    def interrupt(self, source: str, reason: str, now_ns: int) -> None:
+        """Stop on the path; stage and phase are kept.
+
+        Raises:
+            TaskTransitionError: no task is running.
+        """
+        self.stack.interrupt(source, reason, now_ns)
+        if self.execution is not None:
+            self.execution.interrupt(now_ns)
+        self._motion.brake(now_ns)
+
+    def resume(self, source: str, now_ns: int) -> bool:
+        """Go on at the same stage and phase once a fresh decision is there; return whether it runs.
+
+        Raises:
+            TaskTransitionError: it is not interrupted, or not by this source.
+        """
+        return self.stack.resume(source, now_ns)
+
+    def cancel(self, reason: str, now_ns: int) -> None:
+        """Stop on the path; the task ends when the robot is at rest.
+
+        Raises:
+            TaskTransitionError: no task is under way.
+        """
+        self.stack.cancel(now_ns, reason)
+        self._stopping_ns = now_ns
+        self._motion.brake(now_ns)
+
+    def invalidate(self, reason: str, now_ns: int) -> None:
+        """Throw the decision in force away, stop on the path and ask for a fresh one."""
+        if self.stack.status != TaskStatus.RUNNING or self.stack.awaiting:
+            return
+        self._end_execution(reason)
+        self._motion.brake(now_ns)
+        self.stack.invalidate(now_ns)
+
+    def fail(self, error_code: int, message: str, now_ns: int) -> None:
+        """End the task as failed and stop on the path."""
+        self._end_execution(message)
+        self._motion.brake(now_ns)
+        self.stack.fail(error_code, message)
+
+    def on_condition(self, condition: StageCondition, now_ns: int) -> bool:
+        """Take a physical condition; return whether it was meant for the stage and true."""
+        execution = self.execution
+        if execution is None or not self._concerns(condition, execution, now_ns):
+            return False
+        if condition.is_failure:
+            text = (
+                f"stage {condition.stage!r}: {condition.condition}: {condition.signal}"
+                f" {condition.value:.4g} (limit {condition.limit:.4g})"
+            )
+            self.fail(SynthesisError.error_code, text, now_ns)
+            return True
+        error = math.nan
+        if self._tracking.joints is not None:
+            error = result_error(execution, self._model, self._tracking.measured().position)
+        self._learn(success_update(execution, self._model.joint_names, error))
+        self.execution = None
+        self._motion.brake(now_ns)
+        self.stack.complete_stage(now_ns)
+        return True
+
+    # --- with time ----------------------------------------------------------------------------
+
+    def watch(self, now_ns: int) -> None:
+        """React to what the injector and the time say."""
+        stack = self.stack
+        if reason := self._motion.lost_by_injector():
+            self._motion.drop()
+            self._end_execution(reason if stack.status == TaskStatus.RUNNING else "")
+        if stack.status == TaskStatus.RUNNING:
+            if reason := stack.expired(now_ns):
+                self.fail(SynthesisError.error_code, reason, now_ns)
+            elif (
+                self._motion.reference is None
+                and not stack.awaiting
+                and self._tracking.may_move(now_ns)
+            ):
+                stack.invalidate(now_ns)
+        elif stack.status == TaskStatus.STOPPING:
+            self._settle(now_ns)
+
+    def _settle(self, now_ns: int) -> None:
+        waited = (now_ns - self._stopping_ns) * 1.0e-9
+        if self._motion.at_rest(now_ns) and self._tracking.at_rest(now_ns):
+            self.execution = None
+            self.stack.settled()
+        elif waited > self._config.settle_timeout:
+            self.execution = None
+            self.stack.outcome.message += f" (not seen at rest within {waited:.1f} s)"
+            self.stack.settled()
+
+    # --- what is shown ------------------------------------------------------------------------
+
+    def phase(self, now_ns: int) -> float:
+        """Return the share of the stage's motion that is done; 0 while its decision is awaited."""
+        return 0.0 if self.execution is None else self._motion.phase(now_ns)
+
+    def state(self, now_ns: int, sequence: int) -> TaskState:
+        """Return the task's state as it is published."""
+        stack, config = self.stack, self._config
+        domain = stack.domain or config.domain
+        header = Decision(
+            sequence=sequence,
+            epoch=self._tracking.epoch,
+            decision_id=stack.decision_id,
+            domain=domain,
+            source_domain=domain,
+            robot_id=config.robot_id,
+            scene=stack.scene or config.scene,
+            intent_id=stack.frame.definition.intent_id if stack.frames else "",
+        )
+        return stack.state(self.phase(now_ns), header)
+
+    # --- inside -------------------------------------------------------------------------------
+
+    def _concerns(self, condition: StageCondition, execution: Execution, now_ns: int) -> bool:
+        """Say whether a condition is of the decision under way, and not of a moment before it."""
+        stack = self.stack
+        if stack.status != TaskStatus.RUNNING or stack.awaiting:
+            return False
+        if (condition.goal_id, condition.stage, condition.decision_id) != (
+            stack.goal_id,
+            stack.stage.name,
+            stack.decision_id,
+        ):
+            return False
+        definition = stack.stage.condition(condition.condition)
+        if definition is None or condition.monotonic_ns < execution.begun_ns:
+            return False
+        # The phase that the monitor saw may still be that of the motion before.
+        phase = self.phase(now_ns)
+        return all(
+            predicate.holds(phase)
+            for predicate in definition.predicates
+            if predicate.signal == "motion_phase"
+        )
+
+    def _end_execution(self, reason: str) -> None:
+        """Forget the execution; a reason says that it went wrong."""
+        if self.execution is not None and reason:
+            self._learn(failure_update(self.execution, reason))
+        self.execution = None
+
+    def _learn(self, update: EntryUpdate | None) -> None:
+        if update is not None:
+            self.updates.append(update)

@@ -1,0 +1,103 @@
+"""Newest samples of the robot, and whether the injector follows what it was asked to."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kv_action_router.contracts import (
+    TRIGGER_DEADLINE_NS,
+    ExecutionFeedback,
+    FloatArray,
+    InjectorState,
+    JointSample,
+)
+from kv_action_router.synthesis.config import SynthesisConfig
+from kv_action_router.synthesis.reference import Reference
+from kv_action_router.synthesis.spline import MotionState
+
+MOVABLE = (InjectorState.HOLD, InjectorState.FOLLOW, InjectorState.RAMP)
+ADOPTION_NS = 15_000_000  # after its first chunk was sent, a motion is surely adopted, or never
+OUT_OF_FORCE = (InjectorState.INACTIVE, InjectorState.FAIL_SAFE, InjectorState.STOPPED)
+
+
+class Tracking:
+    """What is measured.
+
+    Attributes:
+        joints: newest joint state, in the model's order; None = never seen.
+        feedback: newest of the injector; None = never heard.
+    """
+
+    def __init__(self, joint_names: tuple[str, ...], config: SynthesisConfig) -> None:
+        self._names = joint_names
+        self._envelope = config.tracking_envelope
+        self._rest_speed = config.rest_speed
+        self._feedback_limit_ns = int(config.feedback_limit_ms * 1e6)
+        self._joints_limit_ns = min(int(config.joints_limit_ms * 1e6), TRIGGER_DEADLINE_NS)
+        self.joints: JointSample | None = None
+        self.feedback: ExecutionFeedback | None = None
+
+    @property
+    def epoch(self) -> int:
+        """The injector's epoch, as its newest feedback says; 0 = never heard."""
+        return 0 if self.feedback is None else self.feedback.epoch
+
+    def hears_injector(self, now_ns: int) -> bool:
+        """Say whether the feedback is fresh."""
+        feedback = self.feedback
+        return feedback is not None and now_ns - feedback.monotonic_ns <= self._feedback_limit_ns
+
+    def may_move(self, now_ns: int) -> bool:
+        """Say whether the injector would take a chunk now."""
+        feedback = self.feedback
+        return feedback is not None and self.hears_injector(now_ns) and feedback.state in MOVABLE
+
+    def sees_joints(self, now_ns: int) -> bool:
+        """Say whether the joint state is fresh enough to trigger a chunk."""
+        return self.joints is not None and now_ns - self.joints.receipt_ns <= self._joints_limit_ns
+
+    def at_rest(self, now_ns: int) -> bool:
+        """Say whether the robot is measured at rest."""
+        if self.joints is None or not self.sees_joints(now_ns):
+            return False
+        return float(np.nan_to_num(np.abs(self.joints.velocity)).max()) <= self._rest_speed
+
+    def measured(self) -> MotionState:
+        """Return the measured state; a velocity that is not measured counts as 0."""
+        assert self.joints is not None
+        position = np.asarray(self.joints.position, dtype=float)
+        return MotionState(position, np.nan_to_num(self.joints.velocity), np.zeros(len(position)))
+
+    def follows(self, reference: Reference, since_ns: int) -> bool:
+        """Say whether the injector follows a reference, and the robot the injector.
+
+        Args:
+            reference: that was sent.
+            since_ns: CLOCK_MONOTONIC when its first chunk went out; feedback from before it, and
+                from the first moments after it, can't know of it and is not asked.
+        """
+        feedback, joints = self.feedback, self.joints
+        if feedback is None or joints is None:
+            return False
+        present = reference.position(joints.receipt_ns)
+        if not np.abs(joints.position - present).max() <= self._envelope:  # also refuses NaN
+            return False
+        if feedback.monotonic_ns <= since_ns + ADOPTION_NS:
+            return True
+        if feedback.state not in (InjectorState.FOLLOW, InjectorState.HOLD):
+            return False
+        setpoint = self._ordered(feedback)
+        if setpoint is None or feedback.chunk_sequence == 0:
+            return False
+        asked = reference.position(feedback.monotonic_ns)
+        return bool(np.abs(setpoint - asked).max() <= self._envelope)
+
+    def _ordered(self, feedback: ExecutionFeedback) -> FloatArray | None:
+        """Return the set-point in the model's order."""
+        if feedback.joints == self._names:
+            return feedback.setpoint_position
+        places = {name: index for index, name in enumerate(feedback.joints)}
+        if any(name not in places for name in self._names):
+            return None
+        ordered: FloatArray = feedback.setpoint_position[[places[name] for name in self._names]]
+        return ordered

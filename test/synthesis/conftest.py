@@ -1,0 +1,48 @@
+"""Fixtures of the synthesis tests."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from kv_action_router.robots.model import RobotModel
+from kv_action_router.synthesis.config import SynthesisConfig
+from kv_action_router.synthesis.replan import ReplanSource
+from kv_action_router.tasks.definition import load_task
+from kv_action_router.tasks.stages import TaskDefinition
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from rig import Rig
+
+
+@pytest.fixture(scope="session")
+def model() -> RobotModel:
+    """The robot that the task is for."""
+    return RobotModel.load("ur5e")
+
+
+@pytest.fixture(scope="session")
+def config() -> SynthesisConfig:
+    """Parameters as they come."""
+    return SynthesisConfig()
+
+
+@pytest.fixture(scope="session")
+def source(model: RobotModel, config: SynthesisConfig) -> ReplanSource:
+    """The planner, with its collision test."""
+    return ReplanSource(model, config, model.collision_model(config.table_plane))
+
+
+@pytest.fixture(scope="session")
+def task() -> TaskDefinition:
+    """The task that comes with the package."""
+    return load_task("touch_target")
+
+
+@pytest.fixture
+def rig(model: RobotModel, config: SynthesisConfig) -> Rig:
+    """A pretended robot, injector and cache."""
+    return Rig(model, config)
