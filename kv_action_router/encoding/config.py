@@ -176,7 +176,7 @@ class SlipConfig(Configuration):
 class EncoderConfig(TargetConfig, ObstacleConfig, SlipConfig):
     """All parameters of the node ``task_key_encoder``."""
 
-    robot_model: str = parameter("ur5e", "name of the robot model")
+    robot: str = parameter("ur5e", "robot model, or the path of its YAML file")
     joint_prefix: str = parameter("", "prefix of the robot's joint names")
     robot_id: str = parameter("ur5e", "identity of the robot; its hash is the robot slice")
     domain: str = parameter("", "cache partition; empty = the robot's identity")

@@ -9,7 +9,6 @@ neutral reference, go through a fixed orthogonal projection and are scaled to no
 
 from __future__ import annotations
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -62,7 +61,7 @@ class SceneEncoder:
             target_mask: nonzero where the target's color is (height, width).
             robot: spheres x, y, z, r that cover the robot, base frame [m] (m, 4); None = unknown.
         """
-        small = cv2.resize(color, GRID[::-1], interpolation=cv2.INTER_AREA).reshape(-1, 3)
+        small = color[self._grid].reshape(-1, 3)
         distance = depth[self._grid].ravel().astype(float)
         measured = np.isfinite(distance) & (distance > 0.0)
         free = target_mask[self._grid].ravel() == 0

@@ -48,6 +48,7 @@ class Frame:
     Attributes:
         image: the message.
         stamp_ns: header stamp [ns].
+        time_ns: the same for the key's header: the receipt where the stamp cannot be trusted [ns].
         receipt_ns: CLOCK_MONOTONIC of the receipt [ns].
         origin_ns: CLOCK_MONOTONIC at its source [ns].
         ordered: the stamp is not zero, duplicate or backward.
@@ -55,6 +56,7 @@ class Frame:
 
     image: Any
     stamp_ns: int
+    time_ns: int
     receipt_ns: int
     origin_ns: int
     ordered: bool
