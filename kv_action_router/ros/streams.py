@@ -123,6 +123,7 @@ class LatestReader(Generic[M]):
         self._handle = subscription.handle
         self._type = subscription.msg_type
         self._raw = subscription.raw
+        self._shallow = subscription.qos_profile.depth == 1
         self._last_poll_ns = time.monotonic_ns()
 
     def take(self) -> Sample | None:
@@ -130,7 +131,9 @@ class LatestReader(Generic[M]):
         with self._handle:
             taken = self._handle.take_message(self._type, self._raw)
         now = time.monotonic_ns()
-        last, self._last_poll_ns = self._last_poll_ns, now
+        last = self._last_poll_ns
+        if taken is None or self._shallow:
+            self._last_poll_ns = now  # a deeper queue may still hold samples that came before
         if taken is None:
             return None
         message, info = taken
