@@ -1,22 +1,23 @@
 """Messages of a driver that are made once and filled in place: no allocation at 500 Hz.
 
 Each class owns one ``message``; its ``fill`` returns it. The message must be published before the
-next ``fill``.
+next ``fill``. What is rare is made anew by a function.
 """
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import Point, Pose, WrenchStamped
 from sensor_msgs.msg import CameraInfo, Image, Imu, JointState
 
 from kv_action_router.contracts import FloatArray
-from kv_action_router.msg import DriveState
+from kv_action_router.msg import DriveState, SimulationTruth
 
 
 def set_stamp(stamp: Time, nanoseconds: int) -> None:
@@ -164,3 +165,27 @@ class CameraInfoMessage:
         """Write the stamp."""
         set_stamp(self.message.header.stamp, stamp_ns)
         return self.message
+
+
+def pose_message(position: FloatArray, yaw: float = 0.0) -> Pose:
+    """Return a pose at a position [m] (3,), turned about z by ``yaw`` [rad]."""
+    pose = Pose()
+    pose.position = _point(position)
+    pose.orientation.z, pose.orientation.w = math.sin(yaw / 2), math.cos(yaw / 2)
+    return pose
+
+
+def truth_message(
+    event: str, stamp_ns: int, target: FloatArray, tip: FloatArray, frame_id: str
+) -> SimulationTruth:
+    """Return what the simulator knows of target and tip [m] (3,); error and force are not measured."""
+    message = SimulationTruth(event=event, target=pose_message(target), tip=_point(tip))
+    set_stamp(message.header.stamp, stamp_ns)
+    message.header.frame_id = frame_id
+    message.error = message.force = math.nan
+    return message
+
+
+def _point(position: FloatArray) -> Point:
+    x, y, z = (float(value) for value in position)
+    return Point(x=x, y=y, z=z)

@@ -147,12 +147,13 @@ class Camera:
             mujoco.mjtCatBit.mjCAT_ALL,
             self._scene,
         )
+        self._context.make_current()
         mujoco.mjr_render(self._rectangle, self._scene, self._renderer)
-        mujoco.mjr_readPixels(
-            self._raw_color, self._raw_depth, self._rectangle, self._renderer
-        )
+        mujoco.mjr_readPixels(self._raw_color, self._raw_depth, self._rectangle, self._renderer)
         # OpenGL's first row is the lowest.
-        self.color[:] = self._raw_color[::-1, :, ::-1] if self._swap_channels else self._raw_color[::-1]
+        self.color[:] = (
+            self._raw_color[::-1, :, ::-1] if self._swap_channels else self._raw_color[::-1]
+        )
         self._to_meters()
 
     def _to_meters(self) -> None:

@@ -20,6 +20,9 @@ class SimulationConfig(Configuration):
     joint_prefix: str = parameter("", "prefix of every joint name on the topics")
     seed: int = parameter(1, "seed of target places and sensor noise", minimum=0)
 
+    scheduling_priority: int = parameter(
+        0, "SCHED_FIFO priority of the physics thread; 0 = normal", minimum=0, maximum=98
+    )
     physics_step: float = parameter(
         0.002, "longest time step of the physics", unit="s", minimum=0.0005, maximum=0.002
     )
@@ -29,7 +32,11 @@ class SimulationConfig(Configuration):
     imu_rate: int = parameter(200, "rate of the IMU", unit="Hz", minimum=100, maximum=1000)
     drive_state_rate: int = parameter(50, "rate of drive states", unit="Hz", minimum=1, maximum=500)
     catch_up: float = parameter(
-        0.010, "lateness that is made up for; what is beyond is lost", unit="s", minimum=0.0, maximum=0.1
+        0.010,
+        "lateness that is made up for; what is beyond is lost",
+        unit="s",
+        minimum=0.0,
+        maximum=0.1,
     )
     warn_below: float = parameter(
         0.95, "real-time factor below which the simulation says so", minimum=0.0, maximum=1.0
@@ -58,7 +65,11 @@ class SimulationConfig(Configuration):
         maximum=150.0,
     )
     rated_temperature_rise: float = parameter(
-        80.0, "final warming at rated current, winding at 25 degC", unit="K", minimum=1.0, maximum=150.0
+        80.0,
+        "final warming at rated current, winding at 25 degC",
+        unit="K",
+        minimum=1.0,
+        maximum=150.0,
     )
     thermal_time_constant: float = parameter(
         600.0, "time constant of the winding's warming", unit="s", minimum=1.0
@@ -92,7 +103,9 @@ class SimulationConfig(Configuration):
         0.003, "standard deviation of the IMU's rate", unit="rad/s", minimum=0.0, maximum=1.0
     )
 
-    camera_rate: int = parameter(30, "rate of images, 0 = no camera", unit="Hz", minimum=0, maximum=120)
+    camera_rate: int = parameter(
+        30, "rate of images, 0 = no camera", unit="Hz", minimum=0, maximum=120
+    )
     camera_width: int = parameter(320, "image width", unit="px", minimum=32, maximum=1920)
     camera_height: int = parameter(240, "image height", unit="px", minimum=32, maximum=1080)
     camera_field_of_view: float = parameter(
@@ -109,7 +122,9 @@ class SimulationConfig(Configuration):
     )
     color_encoding: str = parameter("rgb8", "encoding of color images", choices=COLOR_ENCODINGS)
     depth_encoding: str = parameter(
-        "16UC1", "depth as float meters (32FC1) or whole millimeters (16UC1)", choices=DEPTH_ENCODINGS
+        "16UC1",
+        "depth as float meters (32FC1) or whole millimeters (16UC1)",
+        choices=DEPTH_ENCODINGS,
     )
     depth_noise: float = parameter(
         5.0e-4, "standard deviation of depth", unit="m", minimum=0.0, maximum=0.1
@@ -126,12 +141,22 @@ class SimulationConfig(Configuration):
     )
     target_x: tuple[float, ...] = parameter((0.36, 0.56), "x range of targets", unit="m")
     target_y: tuple[float, ...] = parameter((-0.15, 0.15), "y range of targets", unit="m")
-    target_start: tuple[float, ...] = parameter((0.46, 0.0), "x, y of the target at start", unit="m")
+    target_start: tuple[float, ...] = parameter(
+        (0.46, 0.0), "x, y of the target at start", unit="m"
+    )
     target_clearance: float = parameter(
-        0.040, "smallest distance of the tip when the target moves", unit="m", minimum=0.0, maximum=0.5
+        0.040,
+        "smallest distance of the tip when the target moves",
+        unit="m",
+        minimum=0.0,
+        maximum=0.5,
     )
     approach_height: float = parameter(
-        0.060, "height above a target that must be reachable too", unit="m", minimum=0.0, maximum=0.5
+        0.060,
+        "height above a target that must be reachable too",
+        unit="m",
+        minimum=0.0,
+        maximum=0.5,
     )
 
     def __post_init__(self) -> None:

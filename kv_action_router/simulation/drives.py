@@ -73,24 +73,29 @@ class DriveBank:
         self._integral = np.zeros(size)
         self._lower_effort = -self.effort_limit
         self._losses = np.zeros(size)
-        self._square_current = np.zeros(size)  # integral over the time since the last warming [A^2 s]
+        self._square_current = np.zeros(
+            size
+        )  # integral over the time since the last warming [A^2 s]
         self._thermal_time = 0.0
         self._orders: dict[tuple[str, ...], np.ndarray] = {}
 
     @property
     def rated_current(self) -> FloatArray:
         """Current at the effort limit [A] (n,)."""
-        return self.effort_limit / self.torque_constant
+        rated_current: FloatArray = self.effort_limit / self.torque_constant
+        return rated_current
 
     @property
     def current(self) -> FloatArray:
         """Signed current [A] (n,)."""
-        return self.torque / self.torque_constant
+        current: FloatArray = self.torque / self.torque_constant
+        return current
 
     @property
     def duty(self) -> FloatArray:
         """Current over rated current, -1 to 1 (n,)."""
-        return self.torque / self.effort_limit
+        duty: FloatArray = self.torque / self.effort_limit
+        return duty
 
     def command(
         self, interface: Interface, values: FloatArray, names: Sequence[str], now_ns: int

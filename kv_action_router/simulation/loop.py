@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import deque
@@ -38,6 +39,9 @@ class Outputs(Protocol):
     def contact(self, contact: Contact, factor: float, stamp_ns: int) -> None:
         """The robot has touched the target."""
 
+    def unscheduled(self, priority: int, error: OSError) -> None:
+        """The wanted real-time priority was not permitted; the loop runs on without it."""
+
     def behind(self, factor: float, lost: float) -> None:
         """Simulation is slower than real time by ``factor``; ``lost`` [s] since the start."""
 
@@ -69,6 +73,7 @@ class PhysicsLoop:
         self.period_ns = round(self._substeps * step * 1e9)  # of a tick
         self._catch_up_ns = int(config.catch_up * 1e9)
         self._warn_below = config.warn_below
+        self._priority = config.scheduling_priority
         self._joint_rate = Rate(config.joint_state_rate, step)
         self._imu_rate = Rate(config.imu_rate, step)
         self._drive_rate = Rate(config.drive_state_rate, step)
@@ -105,6 +110,12 @@ class PhysicsLoop:
         return done.wait(timeout)
 
     def _run(self) -> None:
+        if self._priority > 0:
+            try:
+                # 0 = this thread only: rendering must not hold up whoever else needs the core.
+                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(self._priority))
+            except OSError as error:
+                self._outputs.unscheduled(self._priority, error)
         pace = Pace(self.period_ns, self._catch_up_ns, time.monotonic_ns())
         while self._running:
             wait = pace.due_ns - time.monotonic_ns()

@@ -17,39 +17,31 @@ import traceback
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import Point, Pose
+from geometry_msgs.msg import Pose
 from rclpy.node import Node
 from std_msgs.msg import Bool
 
-from kv_action_router.contracts import FloatArray
-from kv_action_router.errors import InputError, RouterError, SimulationError, UnreachableError
-from kv_action_router.msg import SimulationTruth
+from kv_action_router.errors import InputError, RouterError, SimulationError
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.ros import parameters, topics
 from kv_action_router.ros.process import run
-from kv_action_router.ros.sensor_messages import (
-    CameraInfoMessage,
-    DriveStateMessage,
-    ImageMessage,
-    ImuMessage,
-    JointStateMessage,
-    WrenchMessage,
-    set_stamp,
+from kv_action_router.ros.sensor_messages import pose_message, truth_message
+from kv_action_router.ros.sensor_publishers import (
+    BASE_FRAME,
+    ImagePublishers,
+    RobotPublishers,
+    create,
 )
 from kv_action_router.ros.streams import DataPlane
 from kv_action_router.simulation.camera import Camera, CameraModel, Snapshot, to_millimeters
 from kv_action_router.simulation.config import SimulationConfig
 from kv_action_router.simulation.drives import Interface
 from kv_action_router.simulation.loop import PhysicsLoop
-from kv_action_router.simulation.placement import TargetPlacement
+from kv_action_router.simulation.placement import Reach, TargetPlacement
 from kv_action_router.simulation.plant import Plant
 from kv_action_router.simulation.render import RenderThread
 from kv_action_router.simulation.sensors import ImuSensor, JointSensors, WrenchSensor
 from kv_action_router.simulation.truth import Contact
-
-BASE_FRAME = "base_link"
-TOOL_FRAME = "tool0"
-CAMERA_FRAME = "camera_color_optical_frame"
 
 _COMMANDS = (
     (Interface.EFFORT, topics.EFFORT_COMMAND),
@@ -72,7 +64,7 @@ class SimulationNode(Node):
         generator = np.random.default_rng(config.seed)
         self.plant = Plant(config, robot.home, robot.velocity_limit)
         names = self.plant.drives.names
-        self._placement = TargetPlacement(config, _Reach(robot), generator)
+        self._placement = TargetPlacement(config, Reach(robot), generator)
         self._placements = 0
         self._tip = self.plant.tip  # replaced, never written to, by the physics thread
         self._target = self.plant.target
@@ -81,17 +73,14 @@ class SimulationNode(Node):
         self._joint_sensors = JointSensors(config, len(names), generator)
         self._wrench_sensor = WrenchSensor(model, data, config, generator)
         self._imu_sensor = ImuSensor(model, data, config, generator)
-        self._joint_message = JointStateMessage(names, BASE_FRAME)
-        self._wrench_message = WrenchMessage(TOOL_FRAME)
-        self._imu_message = ImuMessage(TOOL_FRAME, config.acceleration_noise, config.gyro_noise)
-        self._drive_message = DriveStateMessage(names)
-        self._make_images(config)
-
-        self._joint_publisher = self._publisher(topics.JOINT_STATES)
-        self._wrench_publisher = self._publisher(topics.WRENCH)
-        self._imu_publisher = self._publisher(topics.IMU)
-        self._drive_publisher = self._publisher(topics.DRIVE_STATE)
-        self._truth_publisher = self._publisher(topics.SIMULATION_TRUTH)
+        self._outputs = RobotPublishers(self, names, config.acceleration_noise, config.gyro_noise)
+        view = CameraModel.of(config)
+        size = (view.height, view.width)
+        self._images = ImagePublishers(
+            self, config.color_encoding, config.depth_encoding, size, view.matrix
+        )
+        self._millimeters = np.zeros(size, np.uint16) if config.depth_encoding == "16UC1" else None
+        self._truth_publisher = create(self, topics.SIMULATION_TRUTH)
 
         self._plane = DataPlane(self)
         self._commands = [(which, self._plane.reader(topic)) for which, topic in _COMMANDS]
@@ -101,6 +90,7 @@ class SimulationNode(Node):
         self.create_service(
             topics.PLACE_TARGET.type, topics.PLACE_TARGET.name, self._on_place_target
         )
+        self._turn = 0
         self._was_braked = True
         self._on_wall_clock = not self.get_parameter("use_sim_time").value
         self._loop = PhysicsLoop(self.plant, config, self, self._failed)
@@ -134,25 +124,6 @@ class SimulationNode(Node):
             self._renderer.stop()
         self._plane.destroy()
 
-    def _publisher(self, topic: topics.Topic) -> Any:
-        return self.create_publisher(topic.type, topic.name, topic.profile())
-
-    def _make_images(self, config: SimulationConfig) -> None:
-        camera = CameraModel.of(config)
-        size = (camera.height, camera.width)
-        self._millimeters = np.zeros(size, np.uint16) if config.depth_encoding == "16UC1" else None
-        kind = np.float32 if self._millimeters is None else np.uint16
-        self._depth_message = ImageMessage(config.depth_encoding, size, kind, CAMERA_FRAME)
-        self._color_message = ImageMessage(
-            config.color_encoding, (*size, 3), np.uint8, CAMERA_FRAME
-        )
-        self._info_message = CameraInfoMessage(
-            camera.width, camera.height, camera.matrix, CAMERA_FRAME
-        )
-        self._depth_publisher = self._publisher(topics.DEPTH_IMAGE)
-        self._info_publisher = self._publisher(topics.CAMERA_INFO)
-        self._color_publisher = self._publisher(topics.COLOR_IMAGE)
-
     # --- outputs of the physics loop; on its thread ---------------------------------------
 
     def stamp_ns(self) -> int:
@@ -164,7 +135,13 @@ class SimulationNode(Node):
     def poll_commands(self, now_ns: int) -> None:
         """Give new commands to the drives, in the order in which they came."""
         newest = []
-        for interface, reader in self._commands:
+        # Polling costs as much as half a physics step: the interface in force is looked at in each
+        # tick, one of the others in turn.
+        active = self.plant.drives.interface
+        self._turn = (self._turn + 1) % len(self._commands)
+        for index, (interface, reader) in enumerate(self._commands):
+            if interface is not active and index != self._turn:
+                continue
             sample = reader.take_newest()
             if sample is not None:
                 newest.append((sample.receipt_ns, interface, sample.message))
@@ -180,38 +157,30 @@ class SimulationNode(Node):
 
     def joints(self, plant: Plant, stamp_ns: int) -> None:
         """Publish joint states and wrench."""
-        sensors, wrench = self._joint_sensors, self._wrench_sensor
-        sensors.read(plant.position, plant.velocity, plant.drives.torque)
-        self._joint_publisher.publish(
-            self._joint_message.fill(stamp_ns, sensors.position, sensors.velocity, sensors.effort)
-        )
+        joints, wrench = self._joint_sensors, self._wrench_sensor
+        joints.read(plant.position, plant.velocity, plant.drives.torque)
+        self._outputs.joints(stamp_ns, joints.position, joints.velocity, joints.effort)
         wrench.read()
-        self._wrench_publisher.publish(
-            self._wrench_message.fill(stamp_ns, wrench.force, wrench.torque)
-        )
+        self._outputs.wrench(stamp_ns, wrench.force, wrench.torque)
 
     def imu(self, plant: Plant, stamp_ns: int) -> None:
         """Publish the IMU."""
         sensor = self._imu_sensor
         sensor.read()
-        self._imu_publisher.publish(
-            self._imu_message.fill(
-                stamp_ns, sensor.orientation, sensor.angular_velocity, sensor.linear_acceleration
-            )
+        self._outputs.imu(
+            stamp_ns, sensor.orientation, sensor.angular_velocity, sensor.linear_acceleration
         )
 
     def drives(self, plant: Plant, stamp_ns: int) -> None:
         """Publish drive states; note what requests want to know."""
         drives = plant.drives
-        self._drive_publisher.publish(
-            self._drive_message.fill(
-                stamp_ns,
-                drives.thermal.temperature,
-                drives.current,
-                drives.rated_current,
-                drives.duty,
-                drives.braked,
-            )
+        self._outputs.drives(
+            stamp_ns,
+            drives.thermal.temperature,
+            drives.current,
+            drives.rated_current,
+            drives.duty,
+            drives.braked,
         )
         self._tip, self._target = plant.tip, plant.target
         if drives.braked and not self._was_braked:
@@ -228,11 +197,18 @@ class SimulationNode(Node):
 
     def contact(self, contact: Contact, factor: float, stamp_ns: int) -> None:
         """Publish where the target was touched."""
-        message = self._truth("contact", stamp_ns, contact.target, contact.tip, factor)
+        message = truth_message("contact", stamp_ns, contact.target, contact.tip, BASE_FRAME)
         message.error, message.force = contact.error, contact.force
+        message.real_time_factor, message.sequence = factor, self._placements
         self._truth_publisher.publish(message)
         self.get_logger().info(
             f"target touched by {contact.geom}: {contact.error * 1e3:.2f} mm off, {contact.force:.1f} N"
+        )
+
+    def unscheduled(self, priority: int, error: OSError) -> None:
+        """Say that the physics thread has no real-time priority."""
+        self.get_logger().warning(
+            f"no SCHED_FIFO priority {priority} for the physics thread: {error}; it runs on without"
         )
 
     def behind(self, factor: float, lost: float) -> None:
@@ -256,10 +232,7 @@ class SimulationNode(Node):
         if self._millimeters is not None:
             to_millimeters(camera.depth, self._millimeters)
             depth = self._millimeters
-        stamp = snapshot.stamp_ns
-        self._depth_publisher.publish(self._depth_message.fill(stamp, depth))
-        self._info_publisher.publish(self._info_message.fill(stamp))
-        self._color_publisher.publish(self._color_message.fill(stamp, camera.color))
+        self._images.publish(snapshot.stamp_ns, camera.color, depth)
 
     # --- requests; on the executor ------------------------------------------------------------
 
@@ -274,7 +247,7 @@ class SimulationNode(Node):
         except RouterError as error:
             response.success = False
             response.message = str(error)
-            response.pose = _pose(self._target)
+            response.pose = pose_message(self._target)
         else:
             x, y = response.pose.position.x, response.pose.position.y
             response.success = True
@@ -297,52 +270,19 @@ class SimulationNode(Node):
         x, y = float(place[0]), float(place[1])
         if not self._loop.call(lambda: self._placed(x, y, yaw)):
             raise SimulationError("the physics loop did not answer within 1 s; target not placed")
-        return _pose(self._target, yaw)
+        return pose_message(self._target, yaw)
 
     def _placed(self, x: float, y: float, yaw: float) -> None:
         self.plant.place_target(x, y, yaw)
         self._target = self.plant.target
         self._placements += 1
-        message = self._truth(
-            "placed", self.stamp_ns(), self._target, self.plant.tip, self._loop.factor
-        )
-        message.error = message.force = float("nan")
+        message = truth_message("placed", self.stamp_ns(), self._target, self.plant.tip, BASE_FRAME)
+        message.real_time_factor, message.sequence = self._loop.factor, self._placements
         self._truth_publisher.publish(message)
-
-    def _truth(
-        self, event: str, stamp_ns: int, target: FloatArray, tip: FloatArray, factor: float
-    ) -> SimulationTruth:
-        message = SimulationTruth(event=event, target=_pose(target), real_time_factor=factor)
-        set_stamp(message.header.stamp, stamp_ns)
-        message.header.frame_id = BASE_FRAME
-        message.tip = Point(x=float(tip[0]), y=float(tip[1]), z=float(tip[2]))
-        message.sequence = self._placements
-        return message
-
-
-class _Reach:
-    """Whether the tip, tool down, gets to a position [m] (3,)."""
-
-    def __init__(self, robot: RobotModel) -> None:
-        self._robot = robot
-
-    def __call__(self, position: FloatArray) -> bool:
-        try:
-            self._robot.solve_ik(position)
-        except UnreachableError:
-            return False
-        return True
 
 
 def _receipt(item: tuple[int, Interface, Any]) -> int:
     return item[0]
-
-
-def _pose(position: FloatArray, yaw: float = 0.0) -> Pose:
-    pose = Pose()
-    pose.position.x, pose.position.y, pose.position.z = (float(value) for value in position)
-    pose.orientation.z, pose.orientation.w = float(np.sin(yaw / 2)), float(np.cos(yaw / 2))
-    return pose
 
 
 def _make_nodes() -> list[Node]:

@@ -8,13 +8,28 @@ from collections.abc import Callable
 import numpy as np
 
 from kv_action_router.contracts import FloatArray
-from kv_action_router.errors import InputError, SimulationError
+from kv_action_router.errors import InputError, SimulationError, UnreachableError
+from kv_action_router.robots.model import RobotModel
 from kv_action_router.simulation.camera import CameraModel
 from kv_action_router.simulation.config import SimulationConfig
 
 _ATTEMPTS = 200
 _HEIGHT_TOLERANCE = 1e-3  # [m]
 _TILT_TOLERANCE = 0.02  # [rad]
+
+
+class Reach:
+    """Whether the tip, tool down, gets to a position [m] (3,). One thread may use it."""
+
+    def __init__(self, robot: RobotModel) -> None:
+        self._robot = robot
+
+    def __call__(self, position: FloatArray) -> bool:
+        try:
+            self._robot.solve_ik(position)
+        except UnreachableError:
+            return False
+        return True
 
 
 class TargetPlacement:
@@ -36,7 +51,8 @@ class TargetPlacement:
             reachable: whether the tip, tool down, gets to a position in the base frame [m] (3,).
             generator: source of random places.
         """
-        self._x, self._y = config.target_x, config.target_y
+        self._x = (config.target_x[0], config.target_x[1])
+        self._y = (config.target_y[0], config.target_y[1])
         self._height = config.target_height
         self._radius = config.target_radius
         self._approach = config.approach_height
@@ -58,9 +74,7 @@ class TargetPlacement:
         """
         self._refuse_near("tip", present, tip)
         for _ in range(_ATTEMPTS):
-            place = np.array(
-                [self._generator.uniform(*self._x), self._generator.uniform(*self._y)]
-            )
+            place = np.array([self._generator.uniform(*self._x), self._generator.uniform(*self._y)])
             try:
                 self._check(place, tip)
             except InputError:

@@ -1,8 +1,8 @@
 """Robot, drives and scene as one thing that steps: no ROS, no clock of its own.
 
-    plant = Plant(config, home, velocity_limit)
-    plant.drives.command(Interface.EFFORT, torque, (), now_ns)
-    contact = plant.step(now_ns)
+plant = Plant(config, home, velocity_limit)
+plant.drives.command(Interface.EFFORT, torque, (), now_ns)
+contact = plant.step(now_ns)
 """
 
 from __future__ import annotations

@@ -1,0 +1,151 @@
+"""The simulated robot as one process sees it: sensors that are due come out, commands go in."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from kv_action_router.contracts import DriveSample, FloatArray, ImuSample, JointSample
+from kv_action_router.errors import UnreachableError
+from kv_action_router.monitoring.samples import WrenchSample
+from kv_action_router.robots.model import RobotModel
+from kv_action_router.simulation.config import SimulationConfig
+from kv_action_router.simulation.drives import Interface
+from kv_action_router.simulation.pacing import Rate
+from kv_action_router.simulation.placement import TargetPlacement
+from kv_action_router.simulation.plant import Plant
+from kv_action_router.simulation.sensors import ImuSensor, JointSensors, WrenchSensor
+from kv_action_router.simulation.truth import Contact
+
+_NO_VALUES: FloatArray = np.zeros(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """What the sensors say in one step; None = not due.
+
+    Attributes:
+        now_ns: simulated CLOCK_MONOTONIC [ns].
+        image_due: the camera takes an image now.
+    """
+
+    now_ns: int
+    joints: JointSample
+    wrench: WrenchSample
+    imu: ImuSample | None
+    drives: DriveSample | None
+    image_due: bool
+
+
+class RobotCell:
+    """Plant, sensors and drives on a clock that moves in :meth:`act` only, one physics step a call.
+
+    Attributes:
+        now_ns: simulated CLOCK_MONOTONIC [ns].
+        contacts: touches of the target, oldest first; the owner takes them out.
+        force: magnitude at the tool, measured in the newest step [N].
+    """
+
+    def __init__(self, config: SimulationConfig, robot: RobotModel, command_delay: int) -> None:
+        """Build it, braked at home.
+
+        Args:
+            config: of the simulation.
+            robot: model of the same robot.
+            command_delay: steps between a command and the torque that it becomes.
+        """
+        generator = np.random.default_rng(config.seed)
+        self.plant = plant = Plant(config, robot.home, robot.velocity_limit)
+        self.now_ns = 1_000_000_000
+        self.contacts: list[Contact] = []
+        self.force = 0.0
+        self._step_ns = round(plant.dt * 1e9)
+        self._placement = TargetPlacement(config, Reach(robot), generator)
+        self._joints = JointSensors(config, robot.n, generator)
+        self._wrench = WrenchSensor(plant.model, plant.data, config, generator)
+        self._imu = ImuSensor(plant.model, plant.data, config, generator)
+        self._imu_rate = Rate(config.imu_rate, plant.dt)
+        self._drive_rate = Rate(config.drive_state_rate, plant.dt)
+        self._camera_rate = Rate(config.camera_rate, plant.dt)
+        self._pending: deque[tuple[Interface, FloatArray] | None] = deque([None] * command_delay)
+
+    def place_target(self) -> FloatArray:
+        """Put the target somewhere else at random; return the center of its top [m] (3,)."""
+        x, y = self._placement.random(self.plant.target, self.plant.tip)
+        self.plant.place_target(float(x), float(y))
+        return self.plant.target
+
+    def sense(self) -> Samples:
+        """Read the sensors that are due."""
+        plant, now_ns, steps = self.plant, self.now_ns, self.plant.steps
+        joints, wrench = self._joints, self._wrench
+        joints.read(plant.position, plant.velocity, plant.drives.torque)
+        wrench.read()
+        self.force = float(np.sqrt(wrench.force @ wrench.force))
+        return Samples(
+            now_ns=now_ns,
+            joints=JointSample(
+                plant.drives.names,
+                joints.position.copy(),
+                joints.velocity.copy(),
+                joints.effort.copy(),
+                now_ns,
+                now_ns,
+            ),
+            wrench=WrenchSample(np.concatenate((wrench.force, wrench.torque)), now_ns),
+            imu=self._read_imu() if self._imu_rate.due(steps) else None,
+            drives=self._read_drives() if self._drive_rate.due(steps) else None,
+            image_due=self._camera_rate.due(steps),
+        )
+
+    def act(self, interface: Interface, values: FloatArray | None) -> None:
+        """Take a command, None = silence, and let one physics step pass."""
+        self._pending.append(None if values is None else (interface, values))
+        command = self._pending.popleft()
+        if command is not None:
+            self.plant.drives.command(*command, (), self.now_ns)
+        self.now_ns += self._step_ns
+        contact = self.plant.step(self.now_ns)
+        if contact is not None:
+            self.contacts.append(contact)
+
+    def _read_imu(self) -> ImuSample:
+        imu = self._imu
+        imu.read()
+        return ImuSample(
+            imu.orientation.copy(),
+            imu.angular_velocity.copy(),
+            imu.linear_acceleration.copy(),
+            self.now_ns,
+        )
+
+    def _read_drives(self) -> DriveSample:
+        drives = self.plant.drives
+        drives.warm()
+        return DriveSample(
+            drives.names,
+            drives.thermal.temperature.copy(),
+            drives.current,
+            drives.rated_current,
+            drives.duty,
+            _NO_VALUES,
+            np.full(len(drives.names), drives.braked),
+            self.now_ns,
+        )
+
+
+class Reach:
+    """Whether the tip, tool down, gets to a position [m] (3,)."""
+
+    def __init__(self, robot: RobotModel) -> None:
+        self._robot = robot
+
+    def __call__(self, position: FloatArray) -> bool:
+        """Ask the robot's inverse kinematics."""
+        try:
+            self._robot.solve_ik(position)
+        except UnreachableError:
+            return False
+        return True

@@ -1,0 +1,112 @@
+"""Where an episode's image keys come from: rendered images, or the simulation's truth with noise."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from kv_action_router.contracts import (
+    SLICE_NORMS,
+    Float32Array,
+    ObstacleSpheres,
+    Pose,
+    TargetEstimate,
+    TaskKey,
+)
+from kv_action_router.encoding.camera import Intrinsics
+from kv_action_router.encoding.encoder import KeyEncoder, Origin
+from kv_action_router.encoding.images import decode_depth
+from kv_action_router.simulation.camera import Camera, CameraModel, Snapshot, to_millimeters
+from kv_action_router.simulation.config import SimulationConfig
+from kv_action_router.simulation.plant import Plant
+from kv_action_router.simulation.stopwatch import Stopwatch
+
+_SCENE_SIZE = 24
+_OBSTACLES_EVERY = 3  # images
+
+
+class TargetSource(Protocol):
+    """Answers each image that is due.
+
+    Attributes:
+        obstacles: seen last; None = none yet.
+    """
+
+    obstacles: ObstacleSpheres | None
+
+    def look(
+        self, encoder: KeyEncoder, plant: Plant, origin: Origin, times: Stopwatch
+    ) -> TaskKey | None:
+        """Return the key of an image taken now; None = the image holds nothing."""
+
+    def close(self) -> None:
+        """Free what was needed."""
+
+
+class RenderedImages:
+    """Renders what the camera sees and lets the encoder perceive it. Belongs to one thread."""
+
+    def __init__(self, plant: Plant, config: SimulationConfig) -> None:
+        """Open an off-screen renderer."""
+        self.obstacles: ObstacleSpheres | None = None
+        self._camera = Camera(plant.model, config, np.random.default_rng(config.seed + 1))
+        view = CameraModel.of(config)
+        self._intrinsics = Intrinsics.from_matrix(
+            view.width, view.height, view.matrix.ravel().tolist(), []
+        )
+        self._millimeters = np.zeros((view.height, view.width), np.uint16)
+        self._images = 0
+
+    def look(
+        self, encoder: KeyEncoder, plant: Plant, origin: Origin, times: Stopwatch
+    ) -> TaskKey | None:
+        """Render, send depth as a driver does, in whole millimeters, and encode."""
+        camera = self._camera
+        with times.measure("render"):
+            camera.render(Snapshot.of(plant.data, origin.stamp_ns))
+            to_millimeters(camera.depth, self._millimeters)
+        encoder.set_camera(self._intrinsics)
+        height, width = self._millimeters.shape
+        with times.measure("encode image"):
+            depth = decode_depth(self._millimeters.data.cast("B"), "16UC1", height, width, 2 * width)
+            key = encoder.on_image(camera.color, depth, origin, origin.receipt_ns)
+        if key is not None and self._images % _OBSTACLES_EVERY == 0:
+            with times.measure("obstacles"):
+                self.obstacles = encoder.obstacles(depth, key)
+        self._images += 1
+        return key
+
+    def close(self) -> None:
+        """Free the renderer."""
+        self._camera.close()
+
+
+class TrueTarget:
+    """Reports where the target really is, plus white noise; the scene always looks the same.
+
+    Needs no renderer, so episodes run several times faster. It sees through the arm.
+    """
+
+    def __init__(self, seed: int = 1, deviation: float = 0.0003) -> None:
+        """Set the standard deviation of the estimate along each axis [m]."""
+        self.obstacles: ObstacleSpheres | None = None
+        self._generator = np.random.default_rng(seed)
+        self._deviation = deviation
+        self._covariance = np.diag([deviation**2] * 3 + [0.05**2] * 2 + [np.pi**2 / 3.0])
+        scene = self._generator.standard_normal(_SCENE_SIZE)
+        self._scene: Float32Array = (
+            SLICE_NORMS["scene"] * scene / np.linalg.norm(scene)
+        ).astype(np.float32)
+
+    def look(
+        self, encoder: KeyEncoder, plant: Plant, origin: Origin, times: Stopwatch
+    ) -> TaskKey | None:
+        """Return the key of the true place."""
+        seen = plant.target + self._deviation * self._generator.standard_normal(3)
+        estimate = TargetEstimate(Pose(seen), self._covariance)
+        with times.measure("encode truth"):
+            return encoder.on_sight(estimate, self._scene, origin, origin.receipt_ns)
+
+    def close(self) -> None:
+        """Nothing is held."""

@@ -1,0 +1,38 @@
+"""How long the parts of an episode really take, while its own time is simulated."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+
+class Stopwatch:
+    """Computing times by name."""
+
+    def __init__(self) -> None:
+        self._taken_ns: dict[str, list[int]] = {}
+
+    @contextmanager
+    def measure(self, name: str) -> Iterator[None]:
+        """Measure what runs inside."""
+        begin = time.perf_counter_ns()
+        try:
+            yield
+        finally:
+            self.record(name, time.perf_counter_ns() - begin)
+
+    def record(self, name: str, taken_ns: int) -> None:
+        """Note one time [ns]."""
+        self._taken_ns.setdefault(name, []).append(taken_ns)
+
+    def table(self) -> dict[str, tuple[int, float, float, float]]:
+        """Return, by name: count, median, 99th percentile and maximum [us]."""
+        rows = {}
+        for name, taken in self._taken_ns.items():
+            values = np.array(taken) * 1e-3
+            p50, p99 = np.percentile(values, (50, 99))
+            rows[name] = (len(taken), float(p50), float(p99), float(values.max()))
+        return rows
