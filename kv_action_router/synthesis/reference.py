@@ -11,7 +11,7 @@ from kv_action_router.synthesis.spline import Motion, MotionState
 
 STILL = 1.0e-9  # [rad/s] below it a reference stands
 _ZERO = np.zeros(1)
-_CHUNK_TIMES: FloatArray = np.arange(CHUNK_SAMPLES) * CHUNK_PERIOD
+_CHUNK_TIMES: FloatArray = np.arange(CHUNK_SAMPLES, dtype=float) * CHUNK_PERIOD
 _SHORTEST_BRAKE = 0.02  # [s]
 _LONGEST_BRAKE = 3.0  # [s]
 _BRAKE_GROWTH = 1.25

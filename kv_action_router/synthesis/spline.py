@@ -166,7 +166,7 @@ class Motion:
         return last
 
     def derivative(self, times: FloatArray | float, order: int) -> FloatArray:
-        """Return a derivative (0 = position) at times [s] (m,) as (m, n), or at one time as (n,)."""
+        """Return a derivative (0 = position) at times [s]: (m, n), or (n,) for one time."""
         inside = np.clip(times, 0.0, self.knots[-1])
         values: FloatArray = self._spline(inside, order)
         if order:

@@ -114,7 +114,7 @@ class BehaviorSynthesizer:
     def on_tick(self, now_ns: int) -> TrajectoryChunk | None:
         """Let time pass; return a continuation when one is due.
 
-        Call it at once after anything that changes the motion: a condition, an interruption, a cancel.
+        Call it at once after what changes the motion: a condition, an interruption, a cancel.
         """
         self.tasks.watch(now_ns)
         tracking, motion = self.tracking, self.motion

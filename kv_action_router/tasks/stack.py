@@ -5,6 +5,7 @@ It knows neither ROS nor motions. Every change raises ``version``: its owner the
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,7 +17,7 @@ from kv_action_router.contracts import (
     TaskState,
     TaskStatus,
 )
-from kv_action_router.errors import TaskTransitionError
+from kv_action_router.errors import InputError, TaskTransitionError
 from kv_action_router.tasks.frames import Counters, Frame, Interruption, Outcome
 from kv_action_router.tasks.stages import StageDefinition, TaskDefinition
 
@@ -28,8 +29,8 @@ _NO_INTENT: Float32Array = np.zeros(0, dtype=np.float32)
 class TaskStack:
     """The tasks under way, the innermost last.
 
-    Invariant: frames is empty exactly when the status is none of ``ACTIVE``; decision ids only rise;
-    a decision is awaited from when it is asked for until :meth:`answer`, and only while RUNNING.
+    Invariant: frames is empty exactly when the status is none of ``ACTIVE``; decision ids rise; a
+    decision is awaited from when it is asked for until :meth:`answer`, and only while RUNNING.
 
     Attributes:
         first_decision: id of the first decision, from 1; a restarted process must begin higher.
@@ -105,12 +106,15 @@ class TaskStack:
 
         Raises:
             TaskTransitionError: another one is under way.
+            InputError: the timeout is negative or not finite.
         """
         if self.active:
             raise TaskTransitionError(
                 f"task {self.frame.definition.name!r} is under way ({self.status.name});"
                 " cancel it first"
             )
+        if not timeout >= 0.0 or math.isinf(timeout):
+            raise InputError("timeout", "at least 0 s and finite", timeout)
         self.frames.append(Frame(definition))
         self.goal_id, self.domain, self.scene, self.timeout = goal_id, domain, scene, timeout
         self.counters, self.outcome = Counters(), Outcome()

@@ -1,4 +1,4 @@
-"""The whole of stage 3 in pretended time: seams, refreshes, interruptions, stops, what is learned."""
+"""All of stage 3 in pretended time: seams, refreshes, interruptions, stops, what is learned."""
 
 from __future__ import annotations
 

@@ -1,0 +1,313 @@
+"""The node ``behavior_synthesizer``: a lifecycle shell around the synthesizer.
+
+Subscriptions: ``cache_match``, ``condition`` (wake the data loop), ``joint_states``,
+``execution_feedback``, ``obstacle_spheres`` (polled).
+Publishers: ``trajectory_chunk``, ``task_state`` (latched, at every change and at 10 Hz while a task
+is under way), ``entry_update``, ``failure_event``; ``stop`` (engages only, when it ends in motion).
+Action: ``execute_task``; one goal at a time, another is rejected.
+Services: ``~/interrupt``, ``~/resume``.
+Parameters: ``synthesis/config.py``.
+"""
+
+from __future__ import annotations
+
+import gc
+import queue
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from kv_action_router.contracts import Stage, TrajectoryChunk
+from kv_action_router.errors import RouterError, TaskTransitionError
+from kv_action_router.msg import EntryUpdate as EntryUpdateMessage
+from kv_action_router.msg import Stop
+from kv_action_router.msg import TaskState as TaskStateMessage
+from kv_action_router.msg import TrajectoryChunk as TrajectoryChunkMessage
+from kv_action_router.robots.model import RobotModel
+from kv_action_router.ros import topics
+from kv_action_router.ros.conversions import (
+    chunk_to_msg,
+    condition_from_msg,
+    entry_update_to_msg,
+    feedback_from_msg,
+    joints_from_msg,
+    match_from_msg,
+    obstacles_from_msg,
+    task_state_to_msg,
+)
+from kv_action_router.ros.lifecycle import StageNode
+from kv_action_router.ros.process import run
+from kv_action_router.ros.streams import DataLoop
+from kv_action_router.ros.task_server import TaskServer, course_of
+from kv_action_router.srv import InterruptExecution, ResumeExecution
+from kv_action_router.synthesis.config import SynthesisConfig
+from kv_action_router.synthesis.measurement import in_model_order
+from kv_action_router.synthesis.synthesizer import BehaviorSynthesizer
+from kv_action_router.synthesis.warmup import warm_up
+
+NAME = "behavior_synthesizer"
+TICK_NS = 5_000_000
+STATE_PERIOD_NS = 100_000_000
+ANSWER_TIMEOUT_S = 0.5  # a service waits this long for the data loop at most
+DECISIONS_A_SECOND = 10  # by which decision ids of a restarted process are surely higher
+
+
+class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
+    """Threads: the data loop owns the synthesizer; the executor hands it commands by a queue."""
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(NAME, SynthesisConfig, **arguments)
+        self._synthesizer: BehaviorSynthesizer | None = None
+        self._loop: DataLoop | None = None
+        self._commands: queue.SimpleQueue[Callable[[int], None]] = queue.SimpleQueue()
+        self._made: list[tuple[Callable[[Any], Any], Any]] = []
+        self._chunk_message = TrajectoryChunkMessage()
+        self._state_message = TaskStateMessage()
+        self._update_message = EntryUpdateMessage()
+        self._state_sequence = 0
+        self._state_version = -1
+        self._state_due_ns = 0
+
+    @property
+    def epoch(self) -> int:
+        """The injector's epoch that its newest feedback told."""
+        return 0 if self._synthesizer is None else self._synthesizer.tracking.epoch
+
+    @property
+    def synthesizer(self) -> BehaviorSynthesizer:
+        """The stage itself; exists from configure to clean-up. It belongs to the data loop."""
+        if self._synthesizer is None:
+            raise TaskTransitionError(f"{NAME} is not configured")
+        return self._synthesizer
+
+    # --- transitions ------------------------------------------------------------------------
+
+    def configure_stage(self) -> None:
+        """Load the robot, warm up, subscribe, offer action and services."""
+        config = self.config
+        threadpool_limits(1)  # more BLAS threads turn small products into spikes of milliseconds
+        model = RobotModel.load(config.robot, prefix=config.joint_prefix)
+        # Ids go on rising when the process is started again: the cache asks for newer ones.
+        first = int(time.monotonic() * DECISIONS_A_SECOND) % 0x7FFFFFFF + 1
+        for chunk in warm_up(model, config):
+            chunk_to_msg(chunk, self._chunk_message)
+        self._model = model
+        self._synthesizer = BehaviorSynthesizer(model, config, first_decision=first)
+        self._matches = self.plane.reader(topics.CACHE_MATCH)
+        self._conditions = self.plane.reader(topics.CONDITION)
+        self._joints = self.plane.reader(topics.JOINT_STATES)
+        self._feedback = self.plane.reader(topics.EXECUTION_FEEDBACK)
+        self._obstacles = self.plane.reader(topics.OBSTACLE_SPHERES)
+        self._chunks = self._publisher(topics.TRAJECTORY_CHUNK)
+        self._states = self._publisher(topics.TASK_STATE)
+        self._updates = self._publisher(topics.ENTRY_UPDATE)
+        self._stops = self._publisher(topics.STOP)
+        for service, answer in (
+            (topics.INTERRUPT, self._on_interrupt),
+            (topics.RESUME, self._on_resume),
+        ):
+            self._keep(
+                self.destroy_service, self.create_service(service.type, service.name, answer)
+            )
+        self._server = TaskServer(self, self._do, self._refuse_goal)
+
+    def activate_stage(self) -> None:
+        """Begin to answer matches."""
+        gc.collect()
+        gc.freeze()
+        self._state_version = -1
+        self._loop = DataLoop(
+            self.plane,
+            [self._matches, self._conditions],
+            self._on_wake,
+            self.loop_failed,
+            period_ns=TICK_NS,
+            name="synthesis",
+        )
+        self.start_loop(self._loop)
+
+    def deactivate_stage(self) -> None:
+        """A task can't go on without us: the injector ramps to rest on its path."""
+        self._loop = None
+        if self._synthesizer is None:
+            return
+        tasks = self._synthesizer.tasks
+        if tasks.stack.active:
+            if self._synthesizer.motion.reference is not None:
+                self._engage_stop("deactivated while a task was under way")
+            tasks.fail(TaskTransitionError.error_code, f"{NAME} was deactivated", _now())
+            self._publish_state(_now())
+        self._synthesizer.motion.drop()
+        self._server.tell(course_of(self._synthesizer, _now()))
+
+    def cleanup_stage(self) -> None:
+        """Destroy action, services and publishers; the readers go with the data plane."""
+        if "_server" in self.__dict__:
+            self.__dict__.pop("_server").destroy()
+        for destroy, thing in reversed(self._made):
+            destroy(thing)
+        self._made.clear()
+        self._synthesizer = None
+
+    # --- data loop ----------------------------------------------------------------------------
+
+    def _on_wake(self, now_ns: int) -> None:
+        synthesizer = self.synthesizer
+        tasks = synthesizer.tasks
+        self._take_samples(now_ns)
+        while not self._commands.empty():
+            self._commands.get()(now_ns)
+        while (taken := self._conditions.take()) is not None:
+            if tasks.stack.active:
+                tasks.on_condition(condition_from_msg(taken.message), _now())
+        match = self._matches.take()
+        if match is not None and (tasks.stack.active or synthesizer.motion.reference is not None):
+            self._publish_chunk(synthesizer.on_match(match_from_msg(match.message), _now()))
+        self._publish_chunk(synthesizer.on_tick(_now()))
+        while tasks.updates:
+            update = entry_update_to_msg(tasks.updates.popleft(), self._update_message)
+            self._updates.publish(update)
+        changed = tasks.stack.version != self._state_version
+        if changed or (tasks.stack.active and now_ns >= self._state_due_ns):
+            self._publish_state(now_ns)
+        while tasks.reports:
+            report = tasks.reports.popleft()
+            self.report(
+                report.error_code,
+                report.message,
+                detector="synthesizer",
+                value=report.value,
+                limit=report.limit,
+            )
+
+    def _take_samples(self, now_ns: int) -> None:
+        synthesizer = self.synthesizer
+        if (taken := self._feedback.take()) is not None:
+            synthesizer.tracking.feedback = feedback_from_msg(taken.message)
+        if not synthesizer.tasks.stack.active and synthesizer.motion.reference is None:
+            if self._commands.empty():
+                return  # nobody needs to know where the joints are
+        if (taken := self._joints.take_newest()) is not None:
+            sample = in_model_order(joints_from_msg(taken.message, taken.receipt_ns), self._model)
+            if sample is not None:
+                synthesizer.tracking.joints = sample
+        if (taken := self._obstacles.take()) is not None:
+            spheres = obstacles_from_msg(taken.message)
+            synthesizer.obstacles = np.column_stack((spheres.center, spheres.radius)).astype(float)
+
+    def _publish_chunk(self, chunk: TrajectoryChunk | None) -> None:
+        if chunk is None:
+            return
+        message = chunk_to_msg(chunk, self._chunk_message)
+        message.decision.header.stamp = self.get_clock().now().to_msg()
+        message.decision.stage_monotonic_ns[Stage.CHUNK] = _now()
+        self._chunks.publish(message)
+
+    def _publish_state(self, now_ns: int) -> None:
+        tasks = self.synthesizer.tasks
+        self._state_version = tasks.stack.version
+        self._state_due_ns = now_ns + STATE_PERIOD_NS
+        self._state_sequence += 1
+        state = tasks.state(now_ns, self._state_sequence)
+        message = task_state_to_msg(state, self._state_message)
+        message.decision.header.stamp = self.get_clock().now().to_msg()
+        self._states.publish(message)
+
+    # --- control plane ------------------------------------------------------------------------
+
+    def _do(self, action: Callable[[BehaviorSynthesizer, int], Any]) -> Any:
+        """Let the data loop do something and return its result.
+
+        Raises:
+            RouterError: what the action raised, or the node is not active.
+        """
+        loop = self._loop
+        if loop is None:
+            raise TaskTransitionError(f"{NAME} is not active")
+        answer: Future[Any] = Future()
+
+        def command(now_ns: int) -> None:
+            if not answer.set_running_or_notify_cancel():
+                return
+            try:
+                answer.set_result(action(self.synthesizer, now_ns))
+            except Exception as error:  # noqa: BLE001 - it belongs to whoever waits for it
+                answer.set_exception(error)
+
+        self._commands.put(command)
+        loop.wake()
+        try:
+            return answer.result(ANSWER_TIMEOUT_S)
+        except TimeoutError:
+            answer.cancel()
+            raise TaskTransitionError(f"data loop gave no answer in {ANSWER_TIMEOUT_S} s") from None
+
+    def _on_interrupt(
+        self, request: InterruptExecution.Request, response: InterruptExecution.Response
+    ) -> InterruptExecution.Response:
+        source = request.source or "unnamed"
+
+        def interrupt(synthesizer: BehaviorSynthesizer, now_ns: int) -> str:
+            synthesizer.tasks.interrupt(source, request.reason, now_ns)
+            _describe(synthesizer, now_ns, response)
+            return f"stops on its path; held by {synthesizer.tasks.stack.holders()}"
+
+        return self._answer(response, interrupt)
+
+    def _on_resume(
+        self, request: ResumeExecution.Request, response: ResumeExecution.Response
+    ) -> ResumeExecution.Response:
+        def resume(synthesizer: BehaviorSynthesizer, now_ns: int) -> str:
+            runs = synthesizer.tasks.resume(request.source, now_ns)
+            _describe(synthesizer, now_ns, response)
+            return "goes on" if runs else f"still held by {synthesizer.tasks.stack.holders()}"
+
+        return self._answer(response, resume)
+
+    def _answer(self, response: Any, action: Callable[[BehaviorSynthesizer, int], str]) -> Any:
+        try:
+            response.message = self._do(action)
+            response.success = True
+        except RouterError as error:
+            response.success, response.message = False, str(error)
+        return response
+
+    def _refuse_goal(self) -> str:
+        """Return why a goal can't be taken now, or an empty text."""
+        if self._loop is None:
+            return f"{NAME} is not active"
+        stack = self.synthesizer.tasks.stack
+        return f"a task is under way ({stack.status.name})" if stack.active else ""
+
+    def _engage_stop(self, reason: str) -> None:
+        message = Stop(engaged=True, source=NAME, reason=reason, monotonic_ns=_now())
+        message.header.stamp = self.get_clock().now().to_msg()
+        self._stops.publish(message)
+
+    def _publisher(self, topic: topics.Topic) -> Any:
+        publisher = self.create_publisher(topic.type, topic.name, topic.profile())
+        self._keep(self.destroy_publisher, publisher)
+        return publisher
+
+    def _keep(self, destroy: Callable[[Any], Any], thing: Any) -> None:
+        self._made.append((destroy, thing))
+
+
+def _describe(synthesizer: BehaviorSynthesizer, now_ns: int, response: Any) -> None:
+    """Fill in task, stage and phase of a service's answer."""
+    frame = synthesizer.tasks.stack.frame
+    response.task, response.stage = frame.definition.name, frame.stage.name
+    response.phase = float(synthesizer.tasks.phase(now_ns))
+
+
+def _now() -> int:
+    return time.monotonic_ns()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the node until SIGINT or SIGTERM."""
+    return run(lambda: [BehaviorSynthesizerNode()], arguments)
