@@ -36,7 +36,7 @@ from kv_action_router.monitoring.signals import SignalTable, SignalView
 from kv_action_router.monitoring.stages import REFUSED, Stage, StageWatch
 
 _AGES_PERIOD_NS = 8_000_000  # heartbeats and image ages
-_COUNTS_PERIOD_NS = 20_000_000  # DDS events
+_COUNTS_PERIOD_NS = 50_000_000  # DDS events
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ class FailureMonitor:
     def _judge_rules(self, now_ns: int, verdict: Verdict) -> None:
         changed = self.table.take_changed()
         for rule, watch in self._watches:
-            if not watch.engaged and changed.isdisjoint(rule.condition.signals):
+            if not watch.engaged and changed.isdisjoint(watch.signals):
                 continue  # nothing new can make it true
             for detection in watch.update(self.table, self._view):
                 self._found(rule, detection, now_ns, verdict)

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticArray
 
-from kv_action_router.contracts import TaskState
+from kv_action_router.contracts import DriveSample, ExecutionFeedback, TaskState
 from kv_action_router.errors import InputError
 from kv_action_router.monitoring.catalog import StageCatalog
 from kv_action_router.monitoring.config import MonitorConfig
@@ -35,9 +35,9 @@ from kv_action_router.ros.conversions import (
     drives_from_msg,
     feedback_from_msg,
     task_state_from_msg,
-    wrench_from_msg,
 )
 from kv_action_router.ros.conversions.failure import report_to_msg
+from kv_action_router.ros.conversions.raw import lifecycle_state_from_bytes, wrench_from_bytes
 from kv_action_router.ros.diagnostics import statuses
 from kv_action_router.ros.lifecycle import StageNode
 from kv_action_router.ros.process import run
@@ -50,8 +50,16 @@ NAME = "failure_monitor"
 WATCHED_NODES = tuple(node for node in topics.NODES if node != NAME)
 RESPONSE_FAILED = 530  # error code of a response that could not be carried out
 
+_SLOW_PERIOD_NS = 10_000_000  # streams of 50 Hz and less
 _KEY_PERIOD_NS = 50_000_000  # a key is read for its image's age only
 _DIAGNOSTICS_PERIOD_NS = 1_000_000_000
+
+
+class _Stream(NamedTuple):
+    """A polled reader and what makes a sample of its messages."""
+
+    reader: LatestReader[Any]
+    convert: Callable[[Sample], object]
 
 
 class FailureMonitorNode(StageNode[MonitorConfig]):
@@ -63,12 +71,12 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
         self._responder: Responder | None = None
         self._publishers_made: list[Any] = []
         self._watched: list[str] = []
-        self._streams: list[tuple[LatestReader[Any], Callable[[Sample], object]]] = []
+        self._streams: tuple[_Stream, ...] = ()  # read on each poll
+        self._slow_streams: tuple[_Stream, ...] = ()
         self._events = TransportEvents(self)
         self._latched: dict[type, object] = {}  # outlives a deactivation: it comes only once
         self._pending: list[object] = []
-        self._key_due_ns = 0
-        self._diagnostics_due_ns = 0
+        self._slow_due_ns = self._key_due_ns = self._diagnostics_due_ns = 0
 
     # --- transitions --------------------------------------------------------------------------
 
@@ -76,23 +84,20 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
         """Read the response table, subscribe to everything."""
         rules = load_rules(self.config.conditions_file or default_table())
         leases = {topics.HEARTBEATS[node].name: (node,) for node in WATCHED_NODES}
-        self._streams = [
-            (self._watch(topics.TASK_STATE), lambda s: task_state_from_msg(s.message)),
-            (self._watch(topics.EXECUTION_FEEDBACK), lambda s: feedback_from_msg(s.message)),
-            (
-                self._watch(topics.WRENCH, sensor=True),
-                lambda s: WrenchSample(wrench_from_msg(s.message.wrench), s.receipt_ns),
+        self._streams = (
+            _Stream(self._watch(topics.TASK_STATE), _task_state),
+            _Stream(self._watch(topics.EXECUTION_FEEDBACK), _feedback),
+            _Stream(self._watch(topics.WRENCH, sensor=True, raw=True), _wrench),
+        )
+        self._slow_streams = (
+            _Stream(self._watch(topics.STOP), _stop),
+            _Stream(self._watch(topics.DRIVE_STATE, sensor=True), _drives),
+            *(
+                _Stream(self._watch(topics.HEARTBEATS[node], raw=True), _heartbeat_of(node))
+                for node in WATCHED_NODES
             ),
-            (
-                self._watch(topics.DRIVE_STATE, sensor=True),
-                lambda s: drives_from_msg(s.message, s.receipt_ns),
-            ),
-            (self._watch(topics.STOP), _stop_from_sample),
-        ]
-        self._streams += [
-            (self._watch(topics.HEARTBEATS[node]), _heartbeat_from_sample) for node in WATCHED_NODES
-        ]
-        self._key = self._watch(topics.TASK_KEY)
+        )
+        self._key = _Stream(self._watch(topics.TASK_KEY), _key)
         self._match = self._watch(topics.CACHE_MATCH)
         self._watch(topics.TRAJECTORY_CHUNK)  # for its DDS events alone
         self._monitor = FailureMonitor(
@@ -119,7 +124,7 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
         for _ in self._events.take():
             pass
         self._pending = list(self._latched.values())
-        self._key_due_ns = self._diagnostics_due_ns = 0
+        self._slow_due_ns = self._key_due_ns = self._diagnostics_due_ns = 0
         period_ns = int(self.config.poll_period * 1e9)
         self.start_loop(
             DataLoop(
@@ -136,13 +141,13 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
         for publisher in self._publishers_made:
             self.destroy_publisher(publisher)
         self._publishers_made.clear()
-        self._streams.clear()
+        self._streams = self._slow_streams = ()
         self._watched.clear()
         self._latched.clear()
         self._monitor = None
 
-    def _watch(self, topic: Topic, *, sensor: bool = False) -> LatestReader[Any]:
-        reader = self.plane.reader(topic, profile=qos.sensor() if sensor else None)
+    def _watch(self, topic: Topic, *, sensor: bool = False, raw: bool = False) -> LatestReader[Any]:
+        reader = self.plane.reader(topic, profile=qos.sensor() if sensor else None, raw=raw)
         self._events.watch(reader, topic.name, timed=not sensor)
         self._watched.append(topic.name)
         return reader
@@ -157,11 +162,15 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
     def _on_wake(self, now_ns: int) -> None:
         assert self._monitor is not None and self._responder is not None  # noqa: S101
         samples, self._pending = self._pending, []
-        for reader, convert in self._streams:
-            self._take(reader, convert, samples)
+        for stream in self._streams:
+            self._take(stream, samples)
+        if now_ns >= self._slow_due_ns:
+            self._slow_due_ns = now_ns + _SLOW_PERIOD_NS
+            for stream in self._slow_streams:
+                self._take(stream, samples)
         if now_ns >= self._key_due_ns:
             self._key_due_ns = now_ns + _KEY_PERIOD_NS
-            self._take(self._key, _key_from_sample, samples)
+            self._take(self._key, samples)
         samples.extend(self._events.take())
         now_ns = time.monotonic_ns()  # no sample that was taken is of the future
         verdict = self._monitor.update(now_ns, samples)
@@ -179,17 +188,12 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
             self._diagnostics_due_ns = now_ns + _DIAGNOSTICS_PERIOD_NS
             self._publish_diagnostics()
 
-    def _take(
-        self,
-        reader: LatestReader[Any],
-        convert: Callable[[Sample], object],
-        samples: list[object],
-    ) -> None:
-        taken = reader.take()
+    def _take(self, stream: _Stream, samples: list[object]) -> None:
+        taken = stream.reader.take()
         if taken is None:
             return
         try:
-            sample = convert(taken)
+            sample = stream.convert(taken)
         except InputError as error:  # one sample that can't be used hides no other stream
             self.loop_failed(error)
             return
@@ -225,17 +229,36 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
 _LATCHED = (TaskState, StopSample)
 
 
-def _stop_from_sample(sample: Sample) -> StopSample:
+def _task_state(sample: Sample) -> TaskState:
+    return task_state_from_msg(sample.message)
+
+
+def _feedback(sample: Sample) -> ExecutionFeedback:
+    return feedback_from_msg(sample.message)
+
+
+def _wrench(sample: Sample) -> WrenchSample:
+    return WrenchSample(wrench_from_bytes(sample.message), sample.receipt_ns)
+
+
+def _drives(sample: Sample) -> DriveSample:
+    return drives_from_msg(sample.message, sample.receipt_ns)
+
+
+def _stop(sample: Sample) -> StopSample:
     return StopSample(sample.message.engaged, sample.message.source, sample.receipt_ns)
 
 
-def _heartbeat_from_sample(sample: Sample) -> HeartbeatSample:
-    message = sample.message
-    return HeartbeatSample(message.node, message.lifecycle_state, sample.receipt_ns)
-
-
-def _key_from_sample(sample: Sample) -> KeySample:
+def _key(sample: Sample) -> KeySample:
     return KeySample(sample.message.scene_age, sample.receipt_ns)
+
+
+def _heartbeat_of(node: str) -> Callable[[Sample], HeartbeatSample]:
+    def heartbeat(sample: Sample) -> HeartbeatSample:
+        state = lifecycle_state_from_bytes(sample.message)
+        return HeartbeatSample(node, state, sample.receipt_ns)
+
+    return heartbeat
 
 
 def main(arguments: list[str] | None = None) -> int:

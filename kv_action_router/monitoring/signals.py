@@ -102,6 +102,10 @@ class SignalTable:
             largest = max(largest, cell.value)
         return largest
 
+    def newest(self, name: str) -> list[float]:
+        """Return the newest value of every source, however old."""
+        return [cell.value for cell in self._cells[name].values()]
+
     def receipt_ns(self, names: Iterable[str], source: str = NO_SOURCE) -> int:
         """Return the receipt time of the oldest of these signals' newest samples; 0 = none yet."""
         oldest = -1

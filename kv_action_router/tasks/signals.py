@@ -27,7 +27,8 @@ class SignalInfo:
 _WRENCH_MS = 15.0  # 500 Hz stream
 _FEEDBACK_MS = 50.0  # 100 Hz stream
 _DRIVE_MS = 100.0  # 50 Hz stream
-_MONITOR_MS = 50.0  # what the monitor measures itself, on each of its ticks
+_MONITOR_MS = 50.0  # ages, which the monitor measures itself
+_COUNT_MS = 200.0  # counts of the last second
 
 SIGNALS: dict[str, SignalInfo] = {
     "wrench_force": SignalInfo(
@@ -65,18 +66,18 @@ SIGNALS: dict[str, SignalInfo] = {
     "deadline_misses": SignalInfo(
         "",
         "DDS events",
-        _MONITOR_MS,
+        _COUNT_MS,
         "missed deadlines of the last second, while the topic's writer should be at work",
         "topic",
     ),
     "lease_losses": SignalInfo(
         "",
         "DDS events",
-        _MONITOR_MS,
+        _COUNT_MS,
         "liveliness leases that ran out in the last second, while the writer should be at work",
         "topic",
     ),
     "incompatible_qos": SignalInfo(
-        "", "DDS events", _MONITOR_MS, "writers whose profile this reader refuses", "topic"
+        "", "DDS events", _COUNT_MS, "writers whose profile this reader refuses", "topic"
     ),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kv_action_router.monitoring.detectors.base import Detection
 from kv_action_router.monitoring.signals import SignalTable, SignalView
 from kv_action_router.tasks.conditions import Condition, HeldCondition
+from kv_action_router.tasks.predicates import JUMP
 
 
 class HeldThreshold:
@@ -16,6 +17,11 @@ class HeldThreshold:
 
     def __init__(self, condition: Condition) -> None:
         self.condition = condition
+        self.signals = condition.signals
+        predicates = condition.predicates
+        self._alone = predicates[0] if len(predicates) == 1 else None
+        if self._alone is not None and self._alone.operator == JUMP:
+            self._alone = None
         self._held: dict[str, HeldCondition] = {}
         self._active: dict[str, Detection] = {}
         self.engaged = False  # some source is holding, so that silence must be noticed
@@ -41,7 +47,12 @@ class HeldThreshold:
         Returns:
             What began to hold just now, one a source.
         """
-        names = self.condition.signals
+        names = self.signals
+        if not self.engaged and self._alone is not None:
+            # Nothing holds and no value could begin to: the usual case, and a cheap one.
+            predicate = self._alone
+            if not any(map(predicate.holds, table.newest(predicate.signal))):
+                return []
         begun: list[Detection] = []
         sources = table.sources(names)
         self.engaged = False
