@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
@@ -15,10 +15,12 @@ from kv_action_router.contracts import TaskStatus
 from kv_action_router.errors import RouterError, TaskTransitionError
 from kv_action_router.msg import FailureEvent
 from kv_action_router.ros.topics import EXECUTE_TASK
-from kv_action_router.synthesis.synthesizer import BehaviorSynthesizer
 from kv_action_router.tasks.definition import load_task
 from kv_action_router.tasks.stack import ACTIVE
 from kv_action_router.tasks.stages import TaskDefinition
+
+if TYPE_CHECKING:
+    from kv_action_router.synthesis.synthesizer import BehaviorSynthesizer
 
 POLL_PERIOD_S = 0.05
 FEEDBACK_EVERY = 2  # polls
@@ -80,7 +82,7 @@ class TaskServer:
         )
         return GoalResponse.REJECT
 
-    def _on_cancel(self, handle: ServerGoalHandle) -> CancelResponse:
+    def _on_cancel(self, _: ServerGoalHandle) -> CancelResponse:
         try:
             self._do(lambda owner, now_ns: owner.tasks.cancel("canceled by the client", now_ns))
         except RouterError as error:

@@ -62,11 +62,11 @@ class Execution:
         return cls(match, stage, motion, target, reused, now_ns, now_ns, now_ns, match.hit)
 
     def interrupt(self, now_ns: int) -> None:
-        """The motion is held: timed outputs wait with it."""
+        """Hold the motion: timed outputs wait with it."""
         self.interrupted_ns = self.interrupted_ns or now_ns
 
     def go_on(self, match: CacheMatch, now_ns: int) -> None:
-        """The motion goes on, as the answer to another decision."""
+        """Let the motion go on, as the answer to another decision."""
         if self.interrupted_ns:
             self.outputs_ns += now_ns - self.interrupted_ns
         self.interrupted_ns = 0

@@ -81,8 +81,7 @@ def solve_near(
 
 
 def shifted_end(model: ArmKinematics, end: FloatArray, displacement: FloatArray) -> FloatArray:
-    """Return the joint positions (n,) that move the tip by a displacement [m] (3,) in the base
-    frame and keep its rotation.
+    """Return the joint positions (n,) that move the tip [m] (3,) and keep its rotation.
 
     Raises:
         ReanchorError: as :func:`solve_near`.

@@ -72,8 +72,9 @@ class MotionInForce:
     def follow_target(
         self, stage: StageDefinition, displacement: FloatArray, now_ns: int
     ) -> tuple[Motion, float] | None:
-        """Return the rest of the motion with its end moved [m] (3,), and its phase; None = it can't
-        be followed now, since the motion stops or nobody follows it.
+        """Return the rest of the motion with its end moved [m] (3,), and its phase.
+
+        None while the motion stops or nobody follows it.
 
         Raises:
             SynthesisError: not inside the limits.

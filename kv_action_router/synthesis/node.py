@@ -131,7 +131,7 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
         self.start_loop(self._loop)
 
     def deactivate_stage(self) -> None:
-        """A task can't go on without us: the injector ramps to rest on its path."""
+        """End a task under way; the injector ramps to rest on its path."""
         self._loop = None
         if self._synthesizer is None:
             return
@@ -158,7 +158,7 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
     def _on_wake(self, now_ns: int) -> None:
         synthesizer = self.synthesizer
         tasks = synthesizer.tasks
-        self._take_samples(now_ns)
+        self._take_samples()
         while not self._commands.empty():
             self._commands.get()(now_ns)
         while (taken := self._conditions.take()) is not None:
@@ -184,13 +184,13 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
                 limit=report.limit,
             )
 
-    def _take_samples(self, now_ns: int) -> None:
+    def _take_samples(self) -> None:
         synthesizer = self.synthesizer
         if (taken := self._feedback.take()) is not None:
             synthesizer.tracking.feedback = feedback_from_msg(taken.message)
-        if not synthesizer.tasks.stack.active and synthesizer.motion.reference is None:
-            if self._commands.empty():
-                return  # nobody needs to know where the joints are
+        idle = not synthesizer.tasks.stack.active and synthesizer.motion.reference is None
+        if idle and self._commands.empty():
+            return  # nobody needs to know where the joints are
         if (taken := self._joints.take_newest()) is not None:
             sample = in_model_order(joints_from_msg(taken.message, taken.receipt_ns), self._model)
             if sample is not None:
@@ -235,7 +235,7 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
                 return
             try:
                 answer.set_result(action(self.synthesizer, now_ns))
-            except Exception as error:  # noqa: BLE001 - it belongs to whoever waits for it
+            except Exception as error:
                 answer.set_exception(error)
 
         self._commands.put(command)

@@ -150,7 +150,7 @@ class Motion:
 
     @property
     def duration(self) -> float:
-        """[s]"""
+        """Length [s]."""
         return float(self.knots[-1])
 
     @property

@@ -252,7 +252,7 @@ class BehaviorSynthesizer:
     # --- small things -------------------------------------------------------------------------
 
     def _give_up(self, error: SynthesisError, now_ns: int) -> None:
-        """The motion can't be joined to where the robot is: a fresh decision has to."""
+        """Ask for a fresh decision: the motion can't be joined to where the robot is."""
         self._report(error.error_code, f"motion is given up: {error}")
         self.tasks.invalidate(str(error), now_ns)
         self.tasks.execution = None

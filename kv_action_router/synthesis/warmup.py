@@ -39,7 +39,7 @@ def warm_up(model: RobotModel, config: SynthesisConfig) -> list[TrajectoryChunk]
     limits = MotionLimits.of(model)
     chunks = ChunkMaker(model.joint_names)
     start = MotionState.at_rest(model.home)
-    place = model.forward(model.home)[0] - [0.0, 0.0, _BELOW_HOME]
+    place = model.forward(model.home)[0] - np.array([0.0, 0.0, _BELOW_HOME])
     made: list[TrajectoryChunk] = []
     for line in (False, True) * _ROUNDS:
         goal = TargetGoal(np.zeros(3), line)
@@ -47,7 +47,7 @@ def warm_up(model: RobotModel, config: SynthesisConfig) -> list[TrajectoryChunk]
         try:
             decided = decider.decide(stage, _match(place, None), start, np.zeros((0, 4)))
             stored = decided.motion.to_behavior("warm_up", model.joint_names, Pose(place))
-            moved = place + [0.01, 0.01, 0.0]
+            moved = place + np.array([0.01, 0.01, 0.0])
             again = decider.decide(stage, _match(moved, stored), start, np.zeros((0, 4)))
             reference = Reference(again.motion, 0)
             now_ns = int(again.motion.duration * 0.5e9)

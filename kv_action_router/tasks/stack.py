@@ -233,7 +233,7 @@ class TaskStack:
         self.version += 1
 
     def settled(self) -> None:
-        """The robot is at rest: a canceled task has ended.
+        """End a canceled task: the robot is at rest.
 
         Raises:
             TaskTransitionError: no task is stopping.

@@ -15,12 +15,12 @@ from kv_action_router.tasks.stages import TaskDefinition
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from rig import Rig
+from synthesis_rig import Rig
 
 
 @pytest.fixture(scope="session")
 def model() -> RobotModel:
-    """The robot that the task is for."""
+    """Load the robot that the task is for."""
     return RobotModel.load("ur5e")
 
 
@@ -32,17 +32,17 @@ def config() -> SynthesisConfig:
 
 @pytest.fixture(scope="session")
 def source(model: RobotModel, config: SynthesisConfig) -> ReplanSource:
-    """The planner, with its collision test."""
+    """Make the planner, with its collision test."""
     return ReplanSource(model, config, model.collision_model(config.table_plane))
 
 
 @pytest.fixture(scope="session")
 def task() -> TaskDefinition:
-    """The task that comes with the package."""
+    """Load the task that comes with the package."""
     return load_task("touch_target")
 
 
 @pytest.fixture
 def rig(model: RobotModel, config: SynthesisConfig) -> Rig:
-    """A pretended robot, injector and cache."""
+    """Pretend robot, injector and cache."""
     return Rig(model, config)

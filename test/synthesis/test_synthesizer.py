@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from rig import MS, Rig, pose
+from synthesis_rig import MS, Rig, pose
 
 from kv_action_router.contracts import (
     CHUNK_PERIOD,
@@ -17,6 +17,8 @@ from kv_action_router.contracts import (
 from kv_action_router.synthesis.spline import Motion
 from kv_action_router.tasks.stages import TaskDefinition
 
+ABOVE = np.array([0.0, 0.0, 0.06])  # [m] where the approach ends
+
 
 def start(rig: Rig, task: TaskDefinition) -> None:
     rig.start(task)
@@ -27,7 +29,7 @@ def test_task_runs_from_stage_to_stage_and_teaches_each(rig: Rig, task: TaskDefi
     rig.start(task)
     rig.arrive()
     tip = rig.model.forward(rig.setpoint)[0]
-    assert np.allclose(tip, rig.target.position + [0.0, 0.0, 0.06], atol=1e-4)
+    assert np.allclose(tip, rig.target.position + ABOVE, atol=1e-4)
     rig.run(0.5)
     contact = rig.condition("contact", signal="wrench_force", value=6.0, limit=5.0)
     assert rig.synthesizer.tasks.on_condition(contact, rig.now_ns)
@@ -72,7 +74,7 @@ def test_refresh_moves_the_end_to_where_the_target_is_seen(rig: Rig, task: TaskD
     rig.run_until(lambda: rig.synthesizer.tasks.phase(rig.now_ns) >= 1.0)
     rig.run(0.1)
     tip = rig.model.forward(rig.setpoint)[0]
-    assert np.allclose(tip, rig.target.position + [0.0, 0.0, 0.06], atol=3e-4)
+    assert np.allclose(tip, rig.target.position + ABOVE, atol=3e-4)
     rig.arrive()
     update = rig.synthesizer.tasks.updates[0]
     assert update.operation == UpdateOperation.INSERT
@@ -117,7 +119,7 @@ def test_hit_reuses_the_stored_motion_and_confirms_it(rig: Rig, task: TaskDefini
     other.start(task)
     other.arrive()
     assert np.allclose(
-        other.model.forward(other.setpoint)[0], other.target.position + [0, 0, 0.06], atol=1e-3
+        other.model.forward(other.setpoint)[0], other.target.position + ABOVE, atol=1e-3
     )
     decision = other.chunks[0]
     assert decision.kind == ChunkKind.DECISION
@@ -209,7 +211,7 @@ def test_resume_plans_anew_when_the_target_has_moved_too_far(
     assert any("replanned on resume" in item.message for item in rig.synthesizer.tasks.reports)
     rig.arrive()
     tip = rig.model.forward(rig.setpoint)[0]
-    assert np.allclose(tip, rig.target.position + [0.0, 0.0, 0.06], atol=1e-3)
+    assert np.allclose(tip, rig.target.position + ABOVE, atol=1e-3)
 
 
 def test_cancel_answers_only_at_rest(rig: Rig, task: TaskDefinition) -> None:
@@ -312,7 +314,8 @@ def test_sequences_rise_and_only_the_decision_carries_the_trace(
     assert sequences == sorted(set(sequences))
     assert rig.chunks[0].decision.trace_id == 7
     later = [chunk for chunk in rig.chunks if chunk.kind == ChunkKind.CONTINUATION]
-    assert later and all(chunk.decision.trace_id == 0 for chunk in later)
+    assert later
+    assert all(chunk.decision.trace_id == 0 for chunk in later)
     gaps = np.diff([chunk.anchor_ns for chunk in later]) / MS
     assert gaps.min() >= 20.0
     assert np.median(gaps) == 20.0
