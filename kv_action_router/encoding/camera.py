@@ -122,7 +122,7 @@ class Camera:
             )
 
     def project(self, points: FloatArray) -> FloatArray:
-        """Return pixels (n, 2), column then row, of base-frame points (n, 3) [m], without distortion.
+        """Return undistorted pixels (n, 2), column then row, of base-frame points (n, 3) [m].
 
         Points at or behind the optical center become NaN.
         """

@@ -10,7 +10,6 @@ key = encoder.on_body(now_ns, origin)           # 100 Hz: the body slice, the ot
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +22,6 @@ from kv_action_router.contracts import (
     TARGET_SLICE,
     Decision,
     FloatArray,
-    JointSample,
     ObstacleSpheres,
     TargetEstimate,
     TaskKey,
@@ -40,22 +38,13 @@ from kv_action_router.encoding.joints import JointMerger
 from kv_action_router.encoding.obstacles import ObstacleFinder
 from kv_action_router.encoding.odometry import OdometryEvent, OdometrySample
 from kv_action_router.encoding.perception import Perception, Sight, TargetPerception
+from kv_action_router.encoding.robot import Robot
 from kv_action_router.encoding.scene_slice import SceneEncoder
 from kv_action_router.encoding.target_hold import TargetHold
 from kv_action_router.errors import ImageError, InputError, KeyInvalidError
 
 ENCODER_ID = "segmentation-1"  # changes with anything that changes what a key means
 _NEVER = 3600.0  # [s] age of what was never measured: finite, and older than any limit
-
-
-class Robot(Protocol):
-    """What the encoder needs to know of a robot (``robots.model.RobotModel``)."""
-
-    joint_names: tuple[str, ...]
-    velocity_limit: FloatArray
-
-    def link_spheres(self, q: FloatArray) -> FloatArray:
-        """Return spheres x, y, z, r that cover the robot, base frame [m] (m, 4)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +83,12 @@ class KeyEncoder:
         self._config = config
         self._robot = robot
         required = tuple(name for name in config.required_joints if name) or robot.joint_names
-        for name in required:
-            if name not in robot.joint_names:
-                limit = f"one of {', '.join(robot.joint_names)}"
-                raise InputError("required_joints", limit, name)
+        if unknown := [name for name in required if name not in robot.joint_names]:
+            raise InputError("required_joints", f"among {robot.joint_names}", unknown)
         self._covers_robot = set(required) == set(robot.joint_names)
         # in the model's order, whatever the parameter's: the same pose is the same key
         ordered = tuple(name for name in robot.joint_names if name in required)
-        limits = {n: v for n, v in zip(robot.joint_names, robot.velocity_limit, strict=True)}
+        limits = dict(zip(robot.joint_names, robot.velocity_limit, strict=True))
         self.joints = JointMerger(ordered, config.joint_timeout)
         self.inputs = BodyInputs(config, ordered)
         self.perception: Perception | None = None
@@ -196,14 +183,42 @@ class KeyEncoder:
         if found.sight is Sight.NO_DEPTH:
             return None
         self._spheres = self._robot_spheres(now_ns)
-        if found.target is not None and _encodable(found.target):
-            self._hold.seen(found.target, origin.receipt_ns)
+        held = self._hold.held
+        seen = found.target is not None and _encodable(found.target)
+        gone = (
+            not seen
+            and held is not None
+            and self._finder.place_is_empty(held, found.color_mask, depth)
+        )
+        scene = self._scene.encode(color, depth, found.color_mask, self._spheres)
+        return self.on_sight(found.target, scene, origin, now_ns, gone=gone)
+
+    def on_sight(
+        self,
+        target: TargetEstimate | None,
+        scene: npt.NDArray[np.float32],
+        origin: Origin,
+        now_ns: int,
+        *,
+        gone: bool = False,
+    ) -> TaskKey:
+        """Return the key of an image that somebody else has looked at, e.g. another detector.
+
+        Args:
+            target: that was seen; None = hidden or absent.
+            scene: scene slice (24,), of norm sqrt(0.25).
+            origin: of the image.
+            now_ns: CLOCK_MONOTONIC [ns].
+            gone: the last estimate's place is in plain view, and empty.
+
+        Raises:
+            MissingJointsError: naming the joints; what was seen has been taken in all the same.
+        """
+        if target is not None and _encodable(target):
+            self._hold.seen(target, origin.receipt_ns)
         else:
-            held = self._hold.held
-            self._hold.not_seen(
-                held is not None and self._finder.place_is_empty(held, found.color_mask, depth)
-            )
-        self._scene_slice = self._scene.encode(color, depth, found.color_mask, self._spheres)
+            self._hold.not_seen(gone)
+        self._scene_slice = scene
         self._scene_receipt_ns = origin.receipt_ns
         return self._key(Trigger.IMAGE, origin, now_ns)
 
@@ -252,30 +267,6 @@ class KeyEncoder:
         vector[ROBOT_SLICE] = self._robot_slice
         if not np.isfinite(vector).all():
             raise KeyInvalidError(f"key must be finite, got {vector.tolist()}")
-        return self._compose(
-            trigger,
-            origin,
-            now_ns,
-            vector,
-            target,
-            target_age,
-            scene_age,
-            int(masked),
-            sample,
-        )
-
-    def _compose(
-        self,
-        trigger: Trigger,
-        origin: Origin,
-        now_ns: int,
-        vector: npt.NDArray[np.float32],
-        target: TargetEstimate | None,
-        target_age: float,
-        scene_age: float,
-        masked: int,
-        sample: JointSample,
-    ) -> TaskKey:
         self._sequence += 1
         decision = replace(
             self._decision,
@@ -286,15 +277,15 @@ class KeyEncoder:
             stamp_ns=origin.stamp_ns,
         )
         return TaskKey(
-            decision,
-            trigger,
-            vector,
-            target,
-            min(target_age, _NEVER),
-            scene_age,
-            self.joints.age(now_ns),
-            masked,
-            sample,
+            decision=decision,
+            trigger=trigger,
+            vector=vector,
+            target=target,
+            target_age=min(target_age, _NEVER),
+            scene_age=scene_age,
+            body_age=self.joints.age(now_ns),
+            masked_inputs=int(masked),
+            joints=sample,
         )
 
     def _robot_spheres(self, now_ns: int) -> FloatArray | None:

@@ -21,7 +21,7 @@ def top_level(heights: FloatArray) -> tuple[float, float]:
         first, last = np.searchsorted(heights, (level - thickness, level + thickness))
         if last <= first:
             break
-        # sorted, so that order statistics are places: the median, and half of the interquartile range
+        # sorted, so order statistics are places: the median, half of the interquartile range
         quarter = (last - first) // 4
         level = float(heights[(first + last) // 2])
         noise = 0.7413 * float(heights[last - 1 - quarter] - heights[first + quarter])
@@ -30,7 +30,7 @@ def top_level(heights: FloatArray) -> tuple[float, float]:
 
 
 def slope(points: FloatArray, heights: FloatArray) -> float:
-    """Return how steeply the heights rise along the camera's view: 0 on a level face, not on a wall.
+    """Return how steeply the heights rise along the view: 0 on a level face, not on a wall.
 
     Args:
         points: where the rays cut the face's plane, seen from below the camera (n, 2) [m].

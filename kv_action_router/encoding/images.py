@@ -55,7 +55,7 @@ for _name, _code in (
     _COLOR[f"bayer_{_name}8"] = ("u1", 1, _cv(_code))
     _COLOR[f"bayer_{_name}16"] = ("u2", 1, _cv(_code))
 
-_DEPTH: dict[str, tuple[str, float]] = {  # encoding -> (dtype, metres a unit)
+_DEPTH: dict[str, tuple[str, float]] = {  # encoding -> (dtype, meters a unit)
     "32FC1": ("f4", 1.0),
     "64FC1": ("f8", 1.0),
     "16UC1": ("u2", 0.001),
@@ -129,10 +129,10 @@ def decode_depth(
     dtype, scale = _DEPTH[encoding]
     image = _view("depth", data, encoding, dtype, 1, height, width, step, big_endian)
     if dtype == "u2":
-        metres = image.astype(np.float32)
-        metres *= np.float32(scale)
-        metres[image == 0] = np.nan
-        return metres
+        meters = image.astype(np.float32)
+        meters *= np.float32(scale)
+        meters[image == 0] = np.nan
+        return meters
     if image.dtype == np.float32 and image.dtype.isnative:
         return image
     return image.astype(np.float32)

@@ -1,4 +1,4 @@
-"""The robot's own sensors as the body slice needs them: newest values, masked when old or invalid."""
+"""The robot's own sensors for the body slice: newest values, masked when old or invalid."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class BodyInputs:
         return sample if sample is not None and self._fresh(sample.receipt_ns, now_ns) else None
 
     def duty(self, now_ns: int) -> FloatArray | None:
-        """Return the mean duty (n,) since the last call that had new feedback; NaN = not measured."""
+        """Return the mean duty (n,) since the last call with new feedback; NaN = not measured."""
         if not self._fresh(self._duty_receipt_ns, now_ns):
             return None
         seen = self._duty_count > 0

@@ -1,8 +1,8 @@
 """Depth image -> at most 256 spheres around what stands free on the table.
 
-The robot's own links, the table and the target are filtered out. Points are gathered in cubic cells;
-each cell becomes one sphere around its points. Where there are too many cells they are made
-larger, so that the spheres always cover everything that was seen.
+The robot's own links, the table and the target are filtered out. Points are gathered in cubic
+cells; each cell becomes one sphere around its points. Where there are too many cells they are
+made larger, so that the spheres always cover everything that was seen.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class ObstacleFinder:
         return ObstacleSpheres(decision, center.astype(np.float32), radius.astype(np.float32))
 
     def _points(self, depth: DepthImage) -> tuple[FloatArray, FloatArray]:
-        """Return free-standing points (n, 3) [m] and their distance to the next pixel used (n,) [m]."""
+        """Return free-standing points (n, 3) [m] and the spacing of points there (n,) [m]."""
         config = self._config
         step = config.obstacle_stride
         sampled = depth[::step, ::step]

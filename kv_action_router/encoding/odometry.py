@@ -1,8 +1,8 @@
 """Odometry as a displacement over a short window, with jumps and gaps kept out.
 
-A pose that odometry integrates drifts without bound, so two visits of one place would never give the
-same key; the displacement over the last second does not. A jump (relocalization, wheel slip off a
-step) empties the window: motion measured before and after it belongs to two frames.
+A pose that odometry integrates drifts without bound, so two visits of one place would never give
+the same key; the displacement over the last second does not. A jump (relocalization, a lift)
+empties the window: motion measured before and after it belongs to two frames.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ class TargetPerception:
     def place_is_empty(
         self, target: TargetEstimate, mask: npt.NDArray[np.uint8], depth: DepthImage
     ) -> bool:
-        """Return whether the place of an earlier estimate is in plain view and the target not there.
+        """Return whether the place of an earlier estimate is in plain view, without the target.
 
         A hidden place is not empty: what stands before it is nearer than the target was.
         """

@@ -13,7 +13,7 @@ from kv_action_router.contracts import FloatArray
 
 
 def orthogonal_projection(outputs: int, inputs: int, seed: int) -> FloatArray:
-    """Return a matrix (outputs, inputs): orthonormal rows, or orthonormal columns when it is tall."""
+    """Return a matrix (outputs, inputs): orthonormal rows, or columns when it is tall."""
     normal = np.random.RandomState(seed).standard_normal((max(outputs, inputs),) * 2)
     basis, upper = np.linalg.qr(normal)
     basis *= np.where(np.diag(upper) < 0.0, -1.0, 1.0)

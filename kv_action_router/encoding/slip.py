@@ -1,10 +1,10 @@
-"""Slip: do the wheels say what the IMU feels?
+"""Slip: whether the wheels say what the IMU feels.
 
 Accelerations of IMU and wheels, the first without gravity, go through the same low pass; where the
-larger exceeds the smaller by the ratio, or their signs differ, the wheels slip (or the base slides).
-Below a dead band there is no evidence either way. Turning in place shows in no acceleration:
-there the gyro is held against the wheels' yaw rate in the same manner. The confidence in
-the odometry falls fast and returns slowly.
+larger exceeds the smaller by the ratio, or their signs differ, the wheels slip (or the base
+slides). Below a dead band there is no evidence either way. Turning in place shows in no
+acceleration: there the gyro is held against the wheels' yaw rate in the same manner. The
+confidence in the odometry falls fast and returns slowly.
 """
 
 from __future__ import annotations

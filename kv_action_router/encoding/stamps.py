@@ -74,7 +74,7 @@ class ImagePairer:
         self._receipt_ns = int(receipt_tolerance * 1e9)
         self._depths: deque[Frame] = deque(maxlen=4)
         self._color: Frame | None = None
-        self.unpaired = 0  # color images that were replaced before their depth came
+        self.unpaired = 0  # color images in a row that were given up before their depth came
 
     def add_depth(self, frame: Frame) -> None:
         """Take in a depth image."""
@@ -109,4 +109,5 @@ class ImagePairer:
         while self._depths.popleft() is not best:
             pass  # older ones have lost their chance too
         self._color = None
+        self.unpaired = 0
         return color, best

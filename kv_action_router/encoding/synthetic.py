@@ -1,4 +1,4 @@
-"""An RGB-D image of a disc on a table, computed ray by ray: for warm-up and tests, without a renderer."""
+"""An RGB-D image of a disc on a table, computed ray by ray: for warm-up and tests."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def disc_on_table(
 
 
 def _side(rays: FloatArray, start: FloatArray, radius: float) -> FloatArray:
-    """Return the depth (height, width) at which rays meet an upright cylinder around z; NaN = never."""
+    """Return the depth (height, width) where rays meet an upright cylinder around z, or NaN."""
     a = rays[..., 0] ** 2 + rays[..., 1] ** 2
     b = rays[..., 0] * start[0] + rays[..., 1] * start[1]
     c = start[0] ** 2 + start[1] ** 2 - radius**2

@@ -8,13 +8,13 @@ from kv_action_router.contracts import TargetEstimate
 class TargetHold:
     """Holds an estimate with its age.
 
-    The tool hides the target just when it is about to touch it, so a hidden target is held. A target
-    whose place is in plain view and empty is gone, and one that was hidden for too long is not
-    known any more.
+    The tool hides the target just when it is about to touch it, so a hidden target is held. A
+    target whose place is in plain view and empty is gone, and one that was hidden for too long is
+    not known any more.
     """
 
     def __init__(self, limit: float, gone_frames: int) -> None:
-        """Hold at most ``limit`` [s]; drop after ``gone_frames`` images in a row of the empty place."""
+        """Hold at most ``limit`` [s]; drop after ``gone_frames`` images of the empty place."""
         self._limit_ns = int(limit * 1e9)
         self._gone_frames = gone_frames
         self._target: TargetEstimate | None = None

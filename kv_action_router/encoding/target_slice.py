@@ -1,10 +1,10 @@
 """Target slice (16): the pose of the thing to act on, as sines and cosines that decode exactly.
 
 Each of x, y, z is written at two wavelengths, 4 m and 1 m, and yaw at one and two cycles a turn:
-eight (sin, cos) pairs of equal amplitude, so the norm is the same for every pose. The cosine of two
-slices is the mean of ``cos(2 pi d / wavelength)`` over the pairs: near 1 it falls with the square of
-the distance. The short wavelength makes two centimetres visible; the long one keeps the decoding
-unambiguous for coordinates inside +-2 m.
+eight (sin, cos) pairs of equal amplitude, so the norm is the same for every pose. The cosine of
+two slices is the mean of ``cos(2 pi d / wavelength)`` over the pairs: near 1 it falls with the
+square of the distance. The short wavelength makes two centimeters visible; the long one
+keeps the decoding unambiguous for coordinates inside +-2 m.
 
 Along one axis the similarity falls up to 0.5 m and rises again until 1 m, where only the long
 wavelength disagrees. :func:`similarity` gives the table.
@@ -29,7 +29,7 @@ _FINE = 2.0 * math.pi / WAVELENGTHS[1]
 
 
 def encode(position: FloatArray, yaw: float) -> Float32Array:
-    """Return the slice (16,): per axis sin, cos at 4 m, sin, cos at 1 m; then yaw at 1 and 2 cycles.
+    """Return the slice (16,): per axis sin, cos at 4 m, then at 1 m; yaw at 1 and 2 cycles.
 
     Args:
         position: in the robot's base frame [m] (3,).
@@ -93,7 +93,7 @@ def decode_pose(values: Float32Array) -> Pose:
 
 
 def similarity(offset: FloatArray, yaw: float = 0.0) -> float:
-    """Return the cosine of two slices whose poses differ by ``offset`` [m] (3,) and ``yaw`` [rad]."""
+    """Return the cosine of two slices that differ by ``offset`` [m] (3,) and ``yaw`` [rad]."""
     offset = np.asarray(offset, dtype=float)
     total = np.cos(_COARSE * offset).sum() + np.cos(_FINE * offset).sum()
     return float((total + math.cos(yaw) + math.cos(2.0 * yaw)) / 8.0)

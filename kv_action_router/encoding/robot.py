@@ -1,0 +1,17 @@
+"""What the encoder needs to know of a robot."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from kv_action_router.contracts import FloatArray
+
+
+class Robot(Protocol):
+    """What the encoder needs to know of a robot (``robots.model.RobotModel``)."""
+
+    joint_names: tuple[str, ...]
+    velocity_limit: FloatArray
+
+    def link_spheres(self, q: FloatArray) -> FloatArray:
+        """Return spheres x, y, z, r that cover the robot, base frame [m] (m, 4)."""

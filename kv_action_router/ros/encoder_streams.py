@@ -1,0 +1,206 @@
+"""The polled subscriptions of stage 1, and what becomes of their samples.
+
+All are best effort, so that any publisher is heard. Used by the data thread of
+``encoding/node.py``; what cannot be used is said through the two methods of :class:`Announcer`.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any, Protocol
+
+import numpy as np
+from nav_msgs.msg import Odometry
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import JointState
+
+from kv_action_router.encoding.camera import Intrinsics
+from kv_action_router.encoding.config import EncoderConfig
+from kv_action_router.encoding.encoder import KeyEncoder, Origin
+from kv_action_router.encoding.images import ColorImage, DepthImage, decode_color, decode_depth
+from kv_action_router.encoding.odometry import OdometryEvent, OdometrySample
+from kv_action_router.encoding.stamps import Frame, ImagePairer, StampCheck
+from kv_action_router.errors import EncodingError, ImageError, InputError
+from kv_action_router.ros import qos, topics
+from kv_action_router.ros.conversions import drives_from_msg, imu_from_msg
+from kv_action_router.ros.conversions.fields import stamp_from_msg
+from kv_action_router.ros.streams import DataPlane, LatestReader, Sample
+
+_JOINT_QUEUE = 16  # messages between two keys; drivers publish arm, gripper and wheels apart
+_UNPAIRED = 3  # color images in a row without depth that are worth an event; best effort loses one
+
+
+class Announcer(Protocol):
+    """Says what happened, as often as is bearable."""
+
+    def event(
+        self, error: EncodingError, signal: str, *, value: float = math.nan, limit: float = math.nan
+    ) -> None:
+        """Publish a failure event."""
+
+    def warn(self, name: str, text: str) -> None:
+        """Log a warning."""
+
+
+class EncoderStreams:
+    """Newest samples of robot and camera.
+
+    Attributes:
+        color: the reader whose samples a data loop waits for.
+        joint_origin: of the newest joint state with a required joint; None before the first.
+    """
+
+    def __init__(self, plane: DataPlane, config: EncoderConfig, announcer: Announcer) -> None:
+        self._plane = plane
+        self._config = config
+        self._say = announcer
+        self.color = self._reader(topics.COLOR_IMAGE)
+        self._depth = self._reader(topics.DEPTH_IMAGE)
+        self._info = self._reader(topics.CAMERA_INFO)
+        self._imu = self._reader(topics.IMU)
+        self._odometry = self._reader(topics.ODOMETRY)
+        self._drives = self._reader(topics.DRIVE_STATE)
+        self._injector = self._reader(topics.HEARTBEATS["actuator_injector"])
+        deep = qos.sensor()
+        deep.depth = _JOINT_QUEUE
+        self._joints = plane.reader(topics.JOINT_STATES, profile=deep, raw=True)
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget all samples that came before now."""
+        for reader in (self.color, self._depth, self._imu, self._odometry, self._drives):
+            reader.take_newest()
+        self._joints.take_newest()
+        tolerance = self._config.pairing_tolerance
+        self._pairer = ImagePairer(tolerance, 2.0 * tolerance)
+        self._color_stamps = StampCheck(self._config.stamp_tolerance)
+        self._depth_stamps = StampCheck(self._config.stamp_tolerance)
+        self.joint_origin: Origin | None = None
+
+    def take_joints(self, encoder: KeyEncoder) -> None:
+        """Take in what came since the last time: the newest, and older ones for joints it lacks."""
+        samples = []
+        while (sample := self._joints.take()) is not None:
+            samples.append(sample)
+        wanted = set(encoder.joints.names)
+        used = []
+        for sample in reversed(samples):
+            message = deserialize_message(sample.message, JointState)
+            used.append((sample, message))
+            wanted.difference_update(message.name)
+            if not wanted:
+                break
+        for sample, message in reversed(used):
+            self._take_joint_message(encoder, sample, message)
+
+    def take_pair(self) -> tuple[Frame, Frame] | None:
+        """Return a new color image and its depth image, or None."""
+        for reader, check, add in (
+            (self._depth, self._depth_stamps, self._pairer.add_depth),
+            (self.color, self._color_stamps, self._pairer.add_color),
+        ):
+            sample = reader.take()
+            if sample is not None:
+                add(self._frame(sample, check))
+        if self._pairer.unpaired >= _UNPAIRED:
+            text = f"{self._pairer.unpaired} color images in a row without a depth image"
+            self._say.event(ImageError(text), "pairing")
+        return self._pairer.take()
+
+    def decode(
+        self, encoder: KeyEncoder, color: Frame, depth: Frame
+    ) -> tuple[ColorImage, DepthImage]:
+        """Return both images as arrays, with the newest calibration in force.
+
+        Raises:
+            ImageError: no calibration, a bad one, or an image that cannot be decoded.
+        """
+        calibration = self._info.take()
+        if calibration is not None:
+            info = calibration.message
+            encoder.set_camera(Intrinsics.from_matrix(info.width, info.height, info.k, info.d))
+        if not encoder.has_camera:
+            raise ImageError(f"camera info: none received on {topics.CAMERA_INFO.name}")
+        c, d = color.image, depth.image
+        return (
+            decode_color(c.data, c.encoding, c.height, c.width, c.step, bool(c.is_bigendian)),
+            decode_depth(d.data, d.encoding, d.height, d.width, d.step, bool(d.is_bigendian)),
+        )
+
+    def take_body_inputs(self, encoder: KeyEncoder) -> None:
+        """Take in epoch, odometry, IMU and drive feedback."""
+        if (sample := self._injector.take()) is not None:
+            encoder.on_epoch(sample.message.epoch)
+        if (sample := self._odometry.take()) is not None:
+            self._on_odometry(encoder, odometry_from_msg(sample.message, sample.receipt_ns))
+        if (sample := self._imu.take()) is not None:
+            encoder.inputs.on_imu(imu_from_msg(sample.message, sample.receipt_ns))
+        if (sample := self._drives.take()) is not None:
+            try:
+                encoder.inputs.on_drives(drives_from_msg(sample.message, sample.receipt_ns))
+            except InputError as error:
+                self._say.event(EncodingError(f"drive state refused: {error}"), "drive_state")
+
+    def _reader(self, topic: topics.Topic) -> LatestReader[Any]:
+        return self._plane.reader(topic, profile=qos.sensor())
+
+    def _take_joint_message(self, encoder: KeyEncoder, sample: Sample, message: JointState) -> None:
+        stamp = stamp_from_msg(message.header.stamp)
+        try:
+            taken = encoder.joints.update(
+                message.name,
+                np.frombuffer(message.position),
+                np.frombuffer(message.velocity),
+                np.frombuffer(message.effort),
+                stamp,
+                sample.receipt_ns,
+            )
+        except InputError as error:
+            self._say.event(EncodingError(f"joint states refused: {error}"), "joint_states")
+            return
+        if taken:
+            self.joint_origin = Origin(sample.receipt_ns, sample.origin_ns, stamp or time.time_ns())
+            if not encoder.joints.velocity_measured.all():
+                self._say.warn(
+                    "velocity", "joint velocities are not measured: taken from positions"
+                )
+
+    def _frame(self, sample: Sample, check: StampCheck) -> Frame:
+        stamp = stamp_from_msg(sample.message.header.stamp)
+        # the node's clock: simulated time where the stamps are
+        now = self._plane.node.get_clock().now().nanoseconds
+        reason = check.check(stamp, now)
+        if reason:
+            self._say.warn("stamp", f"image {reason}: receipt time is used instead")
+        return Frame(
+            image=sample.message,
+            stamp_ns=stamp,
+            time_ns=now if reason else stamp,
+            receipt_ns=sample.receipt_ns,
+            origin_ns=sample.origin_ns,
+            ordered=check.ordered,
+        )
+
+    def _on_odometry(self, encoder: KeyEncoder, sample: OdometrySample) -> None:
+        event = encoder.on_odometry(sample)
+        if event is OdometryEvent.JUMP:
+            length = encoder.inputs.jump_length
+            self._say.event(
+                EncodingError(f"odometry jumped by {length:.2f} m: window and target dropped"),
+                topics.ODOMETRY.name,
+                value=length,
+                limit=self._config.odometry_jump,
+            )
+        elif event is OdometryEvent.INVALID:
+            self._say.warn("odometry", "odometry is not finite: masked")
+
+
+def odometry_from_msg(message: Odometry, receipt_ns: int) -> OdometrySample:
+    """Return the planar odometry that a message carries; a zero quaternion gives no yaw (NaN)."""
+    position, turn = message.pose.pose.position, message.pose.pose.orientation
+    x, y, z, w = turn.x, turn.y, turn.z, turn.w
+    known = x or y or z or w
+    yaw = math.atan2(2.0 * (w * z + x * y), w * w + x * x - y * y - z * z) if known else math.nan
+    twist = message.twist.twist
+    return OdometrySample(position.x, position.y, yaw, twist.linear.x, twist.angular.z, receipt_ns)
