@@ -6,7 +6,8 @@ CYCLES ?= 20
 PYTHON_OF_WORKSPACE := .venv/bin/python
 # Tests must not hear other robots' nodes, nor be heard; rendering must not need a screen.
 TEST_ENVIRONMENT := ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST MUJOCO_GL=egl
-PYTEST := $(TEST_ENVIRONMENT) $(PYTHON_OF_WORKSPACE) -m pytest
+# -P: the checkout is not put on the path, where launch/ would pass for the launch package.
+PYTEST := $(TEST_ENVIRONMENT) $(PYTHON_OF_WORKSPACE) -P -m pytest
 
 help:  ## This list
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \

@@ -24,6 +24,7 @@ def relocate(text: str, python_include: str, numpy_include: str) -> str:
 
 
 def main() -> None:
+    """Rewrite the files below this interpreter's prefix."""
     changed = 0
     for file in Path(sys.prefix, "share").glob("*/cmake/*.cmake"):
         before = file.read_text(encoding="utf-8")

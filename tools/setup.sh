@@ -81,6 +81,7 @@ PYTHON
 install_start_up_hook() {
   local site_packages
   site_packages=$(echo "$environment"/lib/python3.*/site-packages)
+  cmp -s "$checkout/tools/workspace_path.py" "$site_packages/kv_workspace_path.py" && return
   cp "$checkout/tools/workspace_path.py" "$site_packages/kv_workspace_path.py"
   # The name sorts before the wheels' own hook: .pth files run in alphabetical order.
   echo 'import kv_workspace_path' >"$site_packages/aa_kv_workspace_path.pth"
@@ -90,7 +91,7 @@ set_up_environment() {
   local source wanted python missing
   source=$(ros_source)
   wanted="$source $(hash_of "$checkout"/requirements/{ros-*,runtime,test}.txt \
-    "$checkout/tools/workspace_path.py" "$checkout/tools/relocate_exports.py") ${PYTHON:-}"
+    "$checkout/tools/relocate_exports.py") ${PYTHON:-}"
   stamp_is "$environment/stamp" "$wanted" && return
 
   python=$(find_python)
@@ -112,7 +113,6 @@ set_up_environment() {
   stamp_is "$environment/made-for" "$source with $python" || create_environment "$python" "$source"
   say "installing the pinned requirements"
   install_ros "$source"
-  install_start_up_hook
   echo "$wanted" >"$environment/stamp"
 }
 
@@ -128,15 +128,15 @@ set_up_lint_tools() {
 
 # --- the workspace -------------------------------------------------------------------------------
 
-# Contents of what is compiled or configured; names only of what is installed by symbolic link.
+# Contents of what is compiled or configured; names only of what is installed by symbolic link; not
+# even names of the Python modules, since the source tree itself is on the path.
 workspace_state() {
   cd "$checkout"
   {
     cat "$environment/stamp" CMakeLists.txt package.xml
     cat msg/*.msg srv/*.srv action/*.action
     {
-      find msg srv action kv_action_router launch config scripts resource \
-        -type f -not -name '*.pyc'
+      find msg srv action launch config scripts resource -type f
       find . -maxdepth 1 -name plugin.xml
     } | LC_ALL=C sort
   } | sha256sum | cut -d' ' -f1
@@ -157,18 +157,20 @@ link_sources() {
 }
 
 build_workspace() {
-  local python=$environment/bin/python ament_prefix=$environment
+  local python=$environment/bin/python ament_prefix=$environment unity=ON
   # A sourced ROS 2 has already exported its own.
-  [[ -n $(sourced_ros) ]] && ament_prefix=$AMENT_PREFIX_PATH
+  [[ -n $(sourced_ros) ]] && ament_prefix=$AMENT_PREFIX_PATH && unity=OFF
   link_sources
   cd "$workspace"
+  # MAKEFLAGS: colcon's own default also limits by load, which on a busy machine means one job.
   PATH=$environment/bin:$PATH \
+    MAKEFLAGS=-j$(nproc) \
     AMENT_PREFIX_PATH=$ament_prefix \
     CMAKE_PREFIX_PATH=${CMAKE_PREFIX_PATH:+$CMAKE_PREFIX_PATH:}$ament_prefix \
     "$python" -m colcon --log-base "$workspace/log" build \
     --paths src/kv_action_router --build-base "$workspace/build" --install-base "$workspace/install" \
     --merge-install --symlink-install --event-handlers console_direct+ \
-    --cmake-args -DPython3_EXECUTABLE="$python" -DBUILD_TESTING=OFF
+    --cmake-args -DPython3_EXECUTABLE="$python" -DBUILD_TESTING=OFF -DKV_UNITY_BUILD=$unity
 }
 
 # Fails where the environment can't do what everything else relies on.
@@ -215,6 +217,7 @@ main() {
     exec 9>"$workspace/lock"
     flock 9 # two terminals may start a target at the same time
     set_up_environment
+    install_start_up_hook
     [[ $task == lint ]] && set_up_lint_tools
     set_up_workspace
     ;;
@@ -225,4 +228,8 @@ main() {
   esac
 }
 
-main "$@"
+# Read as a whole before it runs, so that an edit of this file meanwhile does no harm.
+{
+  main "$@"
+  exit
+}

@@ -1,4 +1,4 @@
-"""Lets the virtual environment's Python find ROS 2 and the built workspace without sourcing anything.
+"""Lets the environment's Python find ROS 2 and the built workspace without sourcing anything.
 
 `make setup` copies this module into the environment's site-packages beside a `.pth` that imports
 it, so it runs at the start of every interpreter of that environment. It expects the environment at
@@ -29,7 +29,7 @@ def _joined_first(first: list[str], variable: str) -> str:
 
 
 def _apply_underlay(environment: Path) -> None:
-    """Restore what the ROS 2 installation that setup ran under had exported, where it is missing."""
+    """Restore what the ROS 2 that was sourced at set-up had exported, where it is missing."""
     record = environment / "underlay.json"
     if not record.is_file():
         return
