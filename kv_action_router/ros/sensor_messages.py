@@ -70,7 +70,7 @@ class ImuMessage:
     """An IMU sample."""
 
     def __init__(self, frame_id: str, acceleration_noise: float, gyro_noise: float) -> None:
-        """Set the frame and the standard deviations [m/s^2] and [rad/s] that the covariances state."""
+        """Set the frame, and standard deviations [m/s^2], [rad/s] for the covariances."""
         self.message = Imu()
         self.message.header.frame_id = frame_id
         for covariance, deviation in (
@@ -178,7 +178,7 @@ def pose_message(position: FloatArray, yaw: float = 0.0) -> Pose:
 def truth_message(
     event: str, stamp_ns: int, target: FloatArray, tip: FloatArray, frame_id: str
 ) -> SimulationTruth:
-    """Return what the simulator knows of target and tip [m] (3,); error and force are not measured."""
+    """Return where target and tip [m] (3,) are; error and force are not measured."""
     message = SimulationTruth(event=event, target=pose_message(target), tip=_point(tip))
     set_stamp(message.header.stamp, stamp_ns)
     message.header.frame_id = frame_id

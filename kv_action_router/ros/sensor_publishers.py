@@ -96,7 +96,7 @@ class ImagePublishers:
     def publish(
         self, stamp_ns: int, color: npt.NDArray[np.uint8], depth: npt.NDArray[np.generic]
     ) -> None:
-        """Publish one frame, all with the same stamp. Color comes last: it is what readers wait for."""
+        """Publish one frame, all with one stamp. Color comes last: readers wait for it."""
         self._depth_publisher.publish(self._depth.fill(stamp_ns, depth))
         self._info_publisher.publish(self._info.fill(stamp_ns))
         self._color_publisher.publish(self._color.fill(stamp_ns, color))

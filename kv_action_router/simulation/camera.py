@@ -1,7 +1,7 @@
 """The RGB-D camera: one pass of the software renderer gives color and depth of a copied state.
 
-A camera lives on one thread: the GL context belongs to the thread that made it. MuJoCo lets go of the
-GIL while it renders and reads pixels, so that thread does not hold up the physics.
+A camera lives on one thread: the GL context belongs to the thread that made it. MuJoCo lets go of
+the GIL while it renders and reads pixels, so that thread does not hold up the physics.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ class CameraModel:
 class Camera:
     """Renders snapshots. Make, use and close it on one thread.
 
-    Invariant: :attr:`color` (h, w, 3) uint8 and :attr:`depth` (h, w) float32 [m], NaN where nothing is
-    measured, are always of the same snapshot; the next :meth:`render` overwrites them.
+    Invariant: :attr:`color` (h, w, 3) uint8 and :attr:`depth` (h, w) float32 [m], NaN where nothing
+    is measured, are always of the same snapshot; the next :meth:`render` overwrites them.
     """
 
     def __init__(

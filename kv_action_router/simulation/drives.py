@@ -109,8 +109,8 @@ class DriveBank:
             now_ns: CLOCK_MONOTONIC [ns].
 
         Raises:
-            InputError: wrong size, a value that is not finite, unknown or repeated names. Nothing has
-                changed then, and the time-out goes on.
+            InputError: wrong size, a value that is not finite, unknown or repeated names. Nothing
+                has changed then, and the time-out goes on.
         """
         try:
             ordered = self._ordered(interface, np.asarray(values, float), tuple(names))
@@ -142,7 +142,7 @@ class DriveBank:
 
     @property
     def wanted_acceleration(self) -> FloatArray | None:
-        """What the plant must turn into torque [rad/s^2] (n,); None = the torque was commanded or is 0."""
+        """What the plant must turn into torque [rad/s^2] (n,); None in effort mode and braked."""
         if self.braked or self.interface is Interface.EFFORT:
             return None
         return self._acceleration
@@ -151,7 +151,7 @@ class DriveBank:
         """Return the torque of this step [N m] (n,), inside the limits; count its losses.
 
         Args:
-            wanted: torque that realizes :attr:`wanted_acceleration` [N m] (n,); None in effort mode.
+            wanted: torque for :attr:`wanted_acceleration` [N m] (n,); None in effort mode.
             dt: physics step [s].
         """
         if self.braked:

@@ -27,7 +27,7 @@ class Outputs(Protocol):
     def joints(self, plant: Plant, stamp_ns: int) -> None:
         """Joint states and wrench are due."""
 
-    def imu(self, plant: Plant, stamp_ns: int) -> None:
+    def imu(self, stamp_ns: int) -> None:
         """The IMU is due."""
 
     def drives(self, plant: Plant, stamp_ns: int) -> None:
@@ -52,8 +52,8 @@ class Outputs(Protocol):
 class PhysicsLoop:
     """Steps the plant at absolute deadlines.
 
-    Invariant: between :meth:`start` and :meth:`stop` only the loop's thread touches the plant; others
-    ask through :meth:`call`.
+    Invariant: between :meth:`start` and :meth:`stop` only the loop's thread touches the plant;
+    others ask through :meth:`call`.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class PhysicsLoop:
             now = time.monotonic_ns()
             try:
                 self._tick(now, pace)
-            except Exception as error:  # noqa: BLE001 - a driver reports and lives on
+            except Exception as error:  # a driver reports and lives on
                 self._on_error(error)
             pace.advance(now)
 
@@ -141,7 +141,7 @@ class PhysicsLoop:
         if self._joint_rate.due(steps):
             outputs.joints(plant, stamp)
         if self._imu_rate.due(steps):
-            outputs.imu(plant, stamp)
+            outputs.imu(stamp)
         if contact is not None:
             outputs.contact(contact, self.factor, stamp)
         if self._camera_rate is not None and self._camera_rate.due(steps):

@@ -53,7 +53,8 @@ _COMMANDS = (
 class SimulationNode(Node):
     """Threads: ``physics`` owns the plant, ``camera`` renders, the executor serves requests.
 
-    Invariant: between :meth:`start` and :meth:`shut_down` only the physics thread touches the plant.
+    Invariant: between :meth:`start` and :meth:`shut_down` only the physics thread touches the
+    plant.
     """
 
     def __init__(self, **arguments: Any) -> None:
@@ -163,7 +164,7 @@ class SimulationNode(Node):
         wrench.read()
         self._outputs.wrench(stamp_ns, wrench.force, wrench.torque)
 
-    def imu(self, plant: Plant, stamp_ns: int) -> None:
+    def imu(self, stamp_ns: int) -> None:
         """Publish the IMU."""
         sensor = self._imu_sensor
         sensor.read()
@@ -202,7 +203,8 @@ class SimulationNode(Node):
         message.real_time_factor, message.sequence = factor, self._placements
         self._truth_publisher.publish(message)
         self.get_logger().info(
-            f"target touched by {contact.geom}: {contact.error * 1e3:.2f} mm off, {contact.force:.1f} N"
+            f"target touched by {contact.geom} {contact.error * 1e3:.2f} mm off its center with "
+            f"{contact.force:.1f} N"
         )
 
     def unscheduled(self, priority: int, error: OSError) -> None:
@@ -215,8 +217,8 @@ class SimulationNode(Node):
         """Say that the simulation falls behind."""
         skipped = self._renderer.skipped if self._renderer is not None else 0
         self.get_logger().warning(
-            f"falls behind real time: factor {factor:.2f} over the last second, {lost:.2f} s lost and "
-            f"{skipped} images skipped since the start",
+            f"falls behind real time: factor {factor:.2f} over the last second, {lost:.2f} s lost "
+            f"and {skipped} images skipped since the start",
             throttle_duration_sec=5.0,
         )
 

@@ -27,8 +27,8 @@ class Rate:
 class Pace:
     """Deadlines of ticks on CLOCK_MONOTONIC.
 
-    A tick that is late by no more than ``catch_up`` is followed by faster ones until the lost time is
-    made up; what is beyond is given up: simulated time then falls behind real time.
+    A tick that is late by no more than ``catch_up`` is followed by faster ones until the lost time
+    is made up; what is beyond is given up: simulated time then falls behind real time.
     """
 
     def __init__(self, period_ns: int, catch_up_ns: int, now_ns: int) -> None:
@@ -57,7 +57,7 @@ class RealTimeFactor:
         self._marks: deque[tuple[int, float]] = deque()
 
     def update(self, now_ns: int, simulated: float) -> float:
-        """Note the simulated time [s] at ``now_ns``; return the factor (1 before a window is full)."""
+        """Note the simulated time [s] at ``now_ns``; return the factor (1 at the beginning)."""
         marks = self._marks
         marks.append((now_ns, simulated))
         while len(marks) > 2 and now_ns - marks[1][0] >= self._window_ns:

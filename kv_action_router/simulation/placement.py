@@ -25,6 +25,7 @@ class Reach:
         self._robot = robot
 
     def __call__(self, position: FloatArray) -> bool:
+        """Ask the robot's inverse kinematics."""
         try:
             self._robot.solve_ik(position)
         except UnreachableError:
@@ -81,7 +82,7 @@ class TargetPlacement:
                 continue
             return place
         raise SimulationError(
-            f"no free place for a target found in x {self._x} m, y {self._y} m in {_ATTEMPTS} attempts"
+            f"no free place for a target in x {self._x} m, y {self._y} m after {_ATTEMPTS} attempts"
         )
 
     def requested(

@@ -79,7 +79,7 @@ class RenderThread:
     def _run(self) -> None:
         try:
             camera = Camera(self._model, self._config, np.random.default_rng(self._config.seed + 1))
-        except Exception as error:  # noqa: BLE001 - handed to whoever started the thread
+        except Exception as error:  # handed to whoever started the thread
             self._failure = error
             self._ready.set()
             return
@@ -93,6 +93,6 @@ class RenderThread:
             try:
                 camera.render(snapshot)
                 self._deliver(camera, snapshot)
-            except Exception as error:  # noqa: BLE001 - one bad image must not end the stream
+            except Exception as error:  # one bad image must not end the stream
                 self._on_error(error)
         camera.close()

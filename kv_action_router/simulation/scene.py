@@ -1,7 +1,8 @@
 """The physical model: the robot from its one MJCF, a table, a target and a camera on a mast.
 
 Rendering has no GPU to count on: shadows, reflections, multisampling and sky are off, since they
-multiply the cost of an image by ten. Everything stands in the robot's base frame, table top at z = 0.
+multiply the cost of an image by ten. Everything stands in the robot's base frame, with the table's
+top at z = 0.
 """
 
 from __future__ import annotations

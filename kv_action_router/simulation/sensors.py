@@ -101,7 +101,7 @@ class WrenchSensor:
 
 
 class ImuSensor:
-    """IMU at the flange: proper acceleration [m/s^2] (3,), rate [rad/s] (3,), orientation xyzw (4,)."""
+    """IMU at the flange: acceleration [m/s^2] (3,), rate [rad/s] (3,), orientation xyzw (4,)."""
 
     def __init__(
         self,

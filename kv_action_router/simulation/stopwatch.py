@@ -1,4 +1,7 @@
-"""How long the parts of an episode really take, while its own time is simulated."""
+"""How much processor time the parts of an episode take, while its own time is simulated.
+
+Processor time of the thread: what other processes do does not count.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,20 @@ class Stopwatch:
     @contextmanager
     def measure(self, name: str) -> Iterator[None]:
         """Measure what runs inside."""
-        begin = time.perf_counter_ns()
+        begin = time.thread_time_ns()
         try:
             yield
         finally:
-            self.record(name, time.perf_counter_ns() - begin)
+            self.record(name, time.thread_time_ns() - begin)
+
+    @staticmethod
+    def now() -> int:
+        """Return a begin for :meth:`since` [ns]."""
+        return time.thread_time_ns()
+
+    def since(self, name: str, begin_ns: int) -> None:
+        """Note the time since a begin, under a name that is known only now."""
+        self.record(name, time.thread_time_ns() - begin_ns)
 
     def record(self, name: str, taken_ns: int) -> None:
         """Note one time [ns]."""

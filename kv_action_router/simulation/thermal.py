@@ -2,9 +2,9 @@
 
     C dT/dt = R(T) I^2 - (T - T_ambient) / R_th,   R(T) = R_25 (1 + alpha (T - 25))
 
-In terms of what a data sheet gives, the rise at rated current with a winding of 25 degC and the time
-constant without losses, this is linear in T, so each step is its exact solution: stable for any
-step, monotone toward the final temperature, and never beyond it.
+In terms of what a data sheet gives, the rise at rated current with a winding of 25 degC and the
+time constant without losses, this is linear in T, so each step is its exact solution: stable for
+any step, monotone toward the final temperature, and never beyond it.
 """
 
 from __future__ import annotations

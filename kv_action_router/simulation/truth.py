@@ -37,8 +37,8 @@ class Contact:
 class ContactTruth:
     """Finds the first contact of each touch.
 
-    Invariant: one contact is reported per touch; the next one only after :meth:`rearm`, or after the
-    tip has been clear of the target.
+    Invariant: one contact is reported per touch; the next one only after :meth:`rearm`, or after
+    the tip has been clear of the target.
     """
 
     def __init__(self, model: mujoco.MjModel) -> None:

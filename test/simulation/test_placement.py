@@ -17,7 +17,7 @@ HOME_TIP = np.array([0.45, 0.0, 0.35])
 UPRIGHT = np.array([0.0, 0.0, 0.0, 1.0])
 
 
-def make_placement(seed: int = 7, reachable=lambda position: True) -> TargetPlacement:
+def make_placement(seed: int = 7, reachable=lambda _: True) -> TargetPlacement:
     return TargetPlacement(CONFIG, reachable, np.random.default_rng(seed))
 
 
@@ -94,7 +94,7 @@ def test_nothing_moves_while_the_tip_is_near() -> None:
 
 
 def test_out_of_reach_is_refused() -> None:
-    placement = make_placement(reachable=lambda position: False)
+    placement = make_placement(reachable=lambda _: False)
     with pytest.raises(InputError, match="in the arm's reach"):
         placement.requested(np.array([0.5, 0.1, 0.010]), UPRIGHT, PRESENT, HOME_TIP)
     with pytest.raises(SimulationError, match="no free place"):
