@@ -50,6 +50,7 @@ NAME = "failure_monitor"
 WATCHED_NODES = tuple(node for node in topics.NODES if node != NAME)
 RESPONSE_FAILED = 530  # error code of a response that could not be carried out
 
+_FEEDBACK_PERIOD_NS = 14_000_000  # the dearest message: stage ends need no more than this
 _SLOW_PERIOD_NS = 10_000_000  # streams of 50 Hz and less
 _KEY_PERIOD_NS = 50_000_000  # a key is read for its image's age only
 _DIAGNOSTICS_PERIOD_NS = 1_000_000_000
@@ -76,7 +77,8 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
         self._events = TransportEvents(self)
         self._latched: dict[type, object] = {}  # outlives a deactivation: it comes only once
         self._pending: list[object] = []
-        self._slow_due_ns = self._key_due_ns = self._diagnostics_due_ns = 0
+        self._feedback_due_ns = self._slow_due_ns = 0
+        self._key_due_ns = self._diagnostics_due_ns = 0
 
     # --- transitions --------------------------------------------------------------------------
 
@@ -86,9 +88,9 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
         leases = {topics.HEARTBEATS[node].name: (node,) for node in WATCHED_NODES}
         self._streams = (
             _Stream(self._watch(topics.TASK_STATE), _task_state),
-            _Stream(self._watch(topics.EXECUTION_FEEDBACK), _feedback),
             _Stream(self._watch(topics.WRENCH, sensor=True, raw=True), _wrench),
         )
+        self._feedback = _Stream(self._watch(topics.EXECUTION_FEEDBACK), _feedback)
         self._slow_streams = (
             _Stream(self._watch(topics.STOP), _stop),
             _Stream(self._watch(topics.DRIVE_STATE, sensor=True), _drives),
@@ -119,12 +121,13 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
 
     def activate_stage(self) -> None:
         """Begin to watch; nothing is known of the time before but what is latched."""
-        assert self._monitor is not None  # noqa: S101 - configured
+        assert self._monitor is not None
         self._monitor.reset()
         for _ in self._events.take():
             pass
         self._pending = list(self._latched.values())
-        self._slow_due_ns = self._key_due_ns = self._diagnostics_due_ns = 0
+        self._feedback_due_ns = self._slow_due_ns = 0
+        self._key_due_ns = self._diagnostics_due_ns = 0
         period_ns = int(self.config.poll_period * 1e9)
         self.start_loop(
             DataLoop(
@@ -160,10 +163,14 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
     # --- data loop ------------------------------------------------------------------------------
 
     def _on_wake(self, now_ns: int) -> None:
-        assert self._monitor is not None and self._responder is not None  # noqa: S101
+        assert self._monitor is not None
+        assert self._responder is not None
         samples, self._pending = self._pending, []
         for stream in self._streams:
             self._take(stream, samples)
+        if now_ns >= self._feedback_due_ns:
+            self._feedback_due_ns = now_ns + _FEEDBACK_PERIOD_NS
+            self._take(self._feedback, samples)
         if now_ns >= self._slow_due_ns:
             self._slow_due_ns = now_ns + _SLOW_PERIOD_NS
             for stream in self._slow_streams:
@@ -202,7 +209,7 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
             self._latched[type(sample)] = sample
 
     def _publish_diagnostics(self) -> None:
-        assert self._monitor is not None  # noqa: S101
+        assert self._monitor is not None
         array = DiagnosticArray()
         array.header.stamp = self.get_clock().now().to_msg()
         array.status = statuses(self._monitor.status(), self.get_fully_qualified_name())

@@ -139,14 +139,13 @@ def _parse_rule(row: Any, known_signals: Collection[str], where: str) -> Rule:
         raise ConditionError(
             f"{place}: error_code must be from {CODE_MINIMUM} to {CODE_MAXIMUM}, got {code!r}"
         )
-    rule = Rule(
+    return Rule(
         condition,
         _responses(row.get("response"), place),
         Severity(names.index(severity)),
         code,
         _message(row.get("message"), place),
     )
-    return rule
 
 
 def _responses(value: Any, place: str) -> tuple[Response, ...]:

@@ -171,7 +171,7 @@ class StageWatch:
         held: float,
         receipt_ns: int,
     ) -> StageCondition:
-        assert self.state is not None  # noqa: S101 - update and complete have looked
+        assert self.state is not None
         self._answered = True
         return StageCondition(
             task=self.state.task,

@@ -39,7 +39,8 @@ _NAN = math.nan
 class SignalReader(Protocol):
     """Present values by name; NaN or None = not measured. Any mapping of floats is one."""
 
-    def get(self, name: str, /) -> float | None: ...
+    def get(self, name: str, /) -> float | None:
+        """Return the signal's value."""
 
 
 class HeldCondition:

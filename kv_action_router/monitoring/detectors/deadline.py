@@ -14,12 +14,11 @@ _COUNTED = (TransportFault.DEADLINE, TransportFault.LEASE)
 
 
 class DeadlineDetector:
-    """Writes ``deadline_misses`` and ``lease_losses`` of the last second and ``incompatible_qos``,
-    for each topic.
+    """Writes ``deadline_misses``, ``lease_losses`` and ``incompatible_qos`` of each topic.
 
-    A missed deadline or a lost lease counts only while the topic's writer should be at work, and
-    not right after it began. Profiles that don't match are counted for good: such a pair of
-    writer and reader never heals.
+    A missed deadline or a lost lease counts for a second, and only while the topic's writer should
+    be at work, not right after it began. Profiles that don't match are counted for good: such a
+    pair of writer and reader never heals.
 
     DDS says nothing about a writer that never wrote; that is the heartbeat's to tell.
     """

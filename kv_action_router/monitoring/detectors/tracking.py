@@ -13,8 +13,7 @@ _CONTROLLED = (InjectorState.HOLD, InjectorState.FOLLOW, InjectorState.RAMP)
 
 
 class TrackingDetector:
-    """Writes ``tracking_error`` [rad] of each joint, ``joint_speed``, ``setpoint_speed`` [rad/s]
-    and ``motion_phase``.
+    """Writes ``tracking_error`` of each joint, and speeds and phase of the whole motion.
 
     An injector that controls nothing (inactive, stopped, fail-safe) has no tracking error: the
     arm may then be anywhere.
