@@ -10,6 +10,6 @@ own driver:
 """
 
 from kv_action_router.injection.execution_layer import update_cache
-from kv_action_router.injection.execution_values import load_execution_value
+from kv_action_router.robots.execution_values import load_execution_value
 
 __all__ = ["load_execution_value", "update_cache"]

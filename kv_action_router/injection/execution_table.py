@@ -14,8 +14,8 @@ import numpy as np
 
 from kv_action_router.contracts import SLOT, ExecutionValue
 from kv_action_router.errors import InputError, StaleVersionError
-from kv_action_router.injection.execution_values import check_slots
 from kv_action_router.injection.robot import JointModel
+from kv_action_router.robots.execution_values import check_slots
 
 Row = tuple[float, ...]
 

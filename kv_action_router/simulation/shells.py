@@ -32,13 +32,13 @@ from kv_action_router.errors import RouterError
 from kv_action_router.injection.config import InjectionConfig
 from kv_action_router.injection.controller import InjectionController
 from kv_action_router.injection.events import Event
-from kv_action_router.injection.execution_values import load_execution_value
 from kv_action_router.injection.signals import Inputs, JointReading
 from kv_action_router.injection.stop_latch import StopRequest
 from kv_action_router.monitoring.events import FailureReport
 from kv_action_router.monitoring.monitor import FailureMonitor
 from kv_action_router.monitoring.response import STOPPING, default_table, load_rules
 from kv_action_router.monitoring.samples import KeySample
+from kv_action_router.robots.execution_values import load_execution_value
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.simulation.cell import Samples
 from kv_action_router.simulation.plant import Plant
