@@ -23,8 +23,6 @@ setup(
     name="kv_action_router",
     version=VERSION.group(1),
     description="A key-value cache of motion between a slow policy and fast drives",
-    if (HERE / "README.md").exists()
-    else "",
     license="Apache-2.0",
     license_files=["LICENSE"],
     maintainer="kv_action_router maintainers",
