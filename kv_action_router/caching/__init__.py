@@ -1,1 +1,1 @@
-"""Stage 2: a task key in, a cached motion (or the reason why there is none) out; ROS only in node.py."""
+"""Stage 2: a task key in, a cached motion or the reason why there is none out."""

@@ -1,4 +1,4 @@
-"""Decisions and refreshes: which key answers what the task asks for, and what later keys say of it."""
+"""Decisions and refreshes: which key answers what the task asks for, and what later keys add."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Outcome:
 class DecisionKeeper:
     """The data plane of the cache: every key gets a match.
 
-    Invariant: each decision of a task is answered once, by the first key that may; until the next one
-    is asked for, all matches carry its outcome. ``on_key`` belongs to one thread.
+    Invariant: each decision of a task is answered once, by the first key that may; until the next
+    is answered, all matches carry its outcome. ``on_key`` belongs to one thread.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class DecisionKeeper:
                 return self._without_answer(key, task, MissReason.NO_TARGET, why_not, vector)
         return self._refresh(outcome, key, vector)
 
-    # --- inside ----------------------------------------------------------------------------------
+    # --- inside ---
 
     def _waits_for(self, task: TaskState, key: TaskKey) -> str:
         """Return what keeps this key from answering the task's decision; empty = nothing."""
@@ -126,7 +126,8 @@ class DecisionKeeper:
                 return f"{name} waits for a key from an image"
             age = task.requested_monotonic_ns - key.decision.trigger_monotonic_ns
             if age >= 0:
-                return f"{name} waits for an image newer than its request, got one {age / 1e6:.1f} ms older"
+                late = f"{age / 1e6:.1f} ms older"
+                return f"{name} waits for an image newer than its request, this one is {late}"
         if task.needs_target and key.target is None:
             if self._waited_for_target != (task.decision.decision_id, task.goal_id):
                 self._waited_for_target = (task.decision.decision_id, task.goal_id)

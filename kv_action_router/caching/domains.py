@@ -46,9 +46,9 @@ def near(value: str, known: Iterable[str]) -> str:
 class Domains:
     """Which domains exist, and who may read whose entries.
 
-    Invariants: a domain reads itself and nothing else unless granted; a grant (owner -> reader) gives the
-    owner nothing and passes nothing on. The grants are one immutable set that is swapped by reference,
-    so a reader on another thread sees the old ones or the new ones.
+    Invariants: a domain reads itself and nothing else unless granted; a grant (owner -> reader)
+    gives the owner nothing and passes nothing on. The grants are one immutable set that is swapped
+    by reference, so a reader on another thread sees the old ones or the new ones.
     """
 
     def __init__(self, own: str) -> None:

@@ -62,7 +62,7 @@ class EntryTable:
     def __len__(self) -> int:
         return len(self.tasks)
 
-    # --- reading: any thread -------------------------------------------------------------------
+    # --- reading: any thread ---
 
     def stamps(self) -> tuple[int, int]:
         """Return the state of both layers, to be taken before anything is read."""
@@ -83,7 +83,7 @@ class EntryTable:
         """Note that a decision used the entry."""
         self.tasks.last_used[slot] = self.decisions
 
-    # --- writing: one thread -------------------------------------------------------------------
+    # --- writing: one thread ---
 
     def get(self, entry_id: int, version: int | None = None) -> TaskEntry:
         """Return an entry, for the writing thread.
@@ -197,7 +197,7 @@ class EntryTable:
             int((~self.tasks.confident[slots]).sum()),
         )
 
-    # --- inside ----------------------------------------------------------------------------------
+    # --- inside ---
 
     def _replace(self, entry: TaskEntry, key: Float32Array, value: BehaviorValue) -> TaskEntry:
         behavior = self.behaviors.put(value)

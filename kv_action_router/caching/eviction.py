@@ -32,8 +32,8 @@ class LeastRecentlyUsed:
 class LeastUseful:
     """The entry with the lowest success x recency; one without its confidence bit goes first.
 
-    Success is the rule-of-succession estimate (s + 1) / (s + f + 2), recency 1 / (1 + decisions since
-    the last use): both count, and neither is ever zero.
+    Success is the rule-of-succession estimate (s + 1) / (s + f + 2), recency 1 / (1 + decisions
+    since the last use): both count, and neither is ever zero.
     """
 
     name = "least_useful"

@@ -1,7 +1,7 @@
 """Guards: what must hold before a hit may move anything.
 
-A guard is a small object; the manager asks a list of them in order, and the first that refuses ends it.
-A collision guard takes its place in the same list and reads the newest obstacles itself.
+A guard is a small object; the manager asks a list of them in order, and the first that refuses ends
+it. A collision guard takes its place in the same list and reads the newest obstacles itself.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Guard(Protocol):
 
 
 class JointModel(Protocol):
-    """What the guards need of a robot's model (``robots.model.RobotModel`` fits); arrays are (n,)."""
+    """What the guards need of a robot's model (``RobotModel`` fits); arrays are (n,)."""
 
     @property
     def joint_names(self) -> tuple[str, ...]:

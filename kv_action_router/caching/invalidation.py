@@ -49,7 +49,7 @@ class Invalidation:
 class Invalidator:
     """Carries invalidations out. Belongs to the writing thread.
 
-    The execution layer goes by its own scope only: "all" must not take a robot's derated limits away.
+    The execution layer goes by its own scope only: "all" must not take a robot's derated limits.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Invalidator:
         """Throw away; return the entries (or, for the execution layer, the number of drives).
 
         Raises:
-            InputError, DomainError, EntryNotFoundError: naming field, limit and value; nothing changed.
+            InputError, DomainError, EntryNotFoundError: it was refused, nothing was changed.
         """
         reason = request.reason.strip()
         if not 0 < len(reason) <= REASON_LIMIT:

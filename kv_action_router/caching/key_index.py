@@ -1,4 +1,4 @@
-"""Which stored keys are most like this one: one matrix-vector product over a fixed-capacity array."""
+"""Which stored keys are most like this one: one matrix-vector product over a fixed array."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cache manager without ROS: keys in, matches out; updates, questions and invalidations beside it."""
+"""The cache manager without ROS: keys in, matches out; updates and questions beside it."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ REMEMBERED = 256  # removed entries whose reason is kept
 class CacheManager:
     """Owner of the entries, and of the durable copy of execution values.
 
-    Two sides: ``on_task_state``, ``on_key`` and ``on_execution`` belong to one thread, the data plane,
-    and take no lock; everything else may be called from any thread, one call at a time.
+    Two sides: ``on_task_state``, ``on_key`` and ``on_execution`` belong to one thread, the data
+    plane, and take no lock; all else may be called from any thread, one call at a time.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class CacheManager:
         if execution is not None:
             self.execution.replace(config.own_domain, execution)
 
-    # --- data plane: one thread, no lock -----------------------------------------------------------
+    # --- data plane: one thread, no lock ---
 
     def on_task_state(self, state: TaskState) -> None:
         """Take the newest task state."""
@@ -120,7 +120,7 @@ class CacheManager:
         """Note how long a match took, from the key's taking to its publication."""
         self.counted.match_times.record(published_ns, published_ns - taken_ns)
 
-    # --- control plane -------------------------------------------------------------------------------
+    # --- control plane ---
 
     def apply(self, update: EntryUpdate) -> Applied:
         """Apply what execution taught, by compare and set.
@@ -240,7 +240,7 @@ class CacheManager:
                 *self.counted.match_times.summary(self._clock()),
             )
 
-    # --- inside ----------------------------------------------------------------------------------------
+    # --- inside ---
 
     def _execution_report(self, domain: str) -> LayerReport:
         value = self.execution.value(domain)

@@ -105,7 +105,7 @@ class Matcher:
     def partitions(self, question: Question) -> list[int]:
         """Return the partitions whose entries are candidates.
 
-        The robot's identity must agree in its own domain and is waived in one that is shared with it.
+        The robot's identity must agree in the own domain and is waived in shared ones.
         """
         table = self._entries.partitions
         own_robot = table.robot(question.vector)

@@ -14,7 +14,7 @@ from kv_action_router.contracts import ROBOT_SIZE, ROBOT_SLICE, Float32Array
 
 T = TypeVar("T")
 
-# Robot slices come from a hash: two robots differ by far more, a key that went through float16 by less.
+# Slices come from a hash: two robots differ by far more, a key that went through float16 by less.
 ROBOT_TOLERANCE = 1e-3
 
 

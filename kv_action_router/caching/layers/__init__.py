@@ -1,1 +1,1 @@
-"""The three layers: what to do (task), how to do it (behavior), how not to break anything (execution)."""
+"""The three layers: what to do (task), how (behavior), how not to break anything (execution)."""

@@ -27,8 +27,8 @@ class BehaviorSize:
 class BehaviorLayer:
     """Fixed-capacity arrays of behavior values.
 
-    Invariant: a slot is written between the pool's claim and the store of the pointer to it, and never
-    while a pointer to it can be read. One thread writes, any thread reads.
+    Invariant: a slot is written between the pool's claim and the store of the pointer to it, and
+    never while a pointer to it can be read. One thread writes, any thread reads.
     """
 
     def __init__(self, capacity: int, size: BehaviorSize, pool: SlotPool | None = None) -> None:
@@ -55,7 +55,7 @@ class BehaviorLayer:
         return sum(array.strides[0] for array in arrays) + 8 + 1 + 4 * 4
 
     def put(self, value: BehaviorValue) -> int:
-        """Write a checked value into a free slot and return the slot; visible through a pointer only."""
+        """Write a checked value into a free slot; return the slot, which no pointer names yet."""
         slot = self.pool.claim()
         self.write(slot, value)
         return slot

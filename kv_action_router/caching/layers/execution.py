@@ -1,4 +1,4 @@
-"""The execution layer: durable copy of what the drives may do. The live values are the injector's."""
+"""The execution layer: durable copy of what the drives may do; the injector has the live one."""
 
 from __future__ import annotations
 
@@ -6,8 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kv_action_router.contracts import EXECUTION_SLOTS, ExecutionValue
-from kv_action_router.errors import EntryInvalidError, EntryNotFoundError, StaleVersionError
+from kv_action_router.contracts import ExecutionValue
+from kv_action_router.errors import (
+    EntryInvalidError,
+    EntryNotFoundError,
+    InputError,
+    StaleVersionError,
+)
+from kv_action_router.robots.execution_values import check_slots
 
 DRIVE_LIMIT = 64
 
@@ -23,9 +29,9 @@ class ExecutionTicks:
 class ExecutionLayer:
     """Execution value of each domain, swapped by reference: a reader sees one version, whole.
 
-    Invariant: versions of a domain rise; a value made from an older version than the one in force is
-    refused. One made from a version that was missed (the manager was restarted) is taken: the
-    live values are the injector's, and it alone counts them up.
+    Invariant: versions of a domain rise; a value made from an older version than the one in force
+    is refused. One made from a version that was missed (the manager was restarted) is taken: the
+    live values are the injector's, and what it sends is newer than what is kept here.
     """
 
     def __init__(self) -> None:
@@ -107,13 +113,10 @@ def check_execution(value: ExecutionValue) -> None:
         raise EntryInvalidError(
             f"execution.drives must be names without repetition, got {list(value.drives)}"
         )
-    if np.shape(value.slots) != (count, EXECUTION_SLOTS):
-        raise EntryInvalidError(
-            f"execution.slots must be ({count}, {EXECUTION_SLOTS}), got {np.shape(value.slots)}"
-        )
-    if not np.isfinite(value.slots).all():
-        drive = value.drives[int(np.argmax(~np.isfinite(value.slots).all(axis=1)))]
-        raise EntryInvalidError(f"execution.slots must be finite, got others for {drive}")
+    try:
+        check_slots(value.drives, value.slots)
+    except InputError as error:
+        raise EntryInvalidError(f"execution.{error}") from error
     if np.shape(value.confident) != (count,):
         raise EntryInvalidError(
             f"execution.confident must be {count} bits, got {np.size(value.confident)}"

@@ -1,9 +1,9 @@
 """Slots of fixed-capacity tables: how a value is replaced while another thread reads.
 
-A published slot is never written. A new value goes into a free slot, and becomes visible by one store of
-an integer (its partition, or a pointer to it). So a reader never waits for a writer, wherever the
-writer was interrupted; it only has to find out whether a slot that it has just read was given
-away in the meantime, and then looks again.
+A published slot is never written. A new value goes into a free slot, and becomes visible by one
+store of an integer (its partition, or a pointer to it). So a reader never waits for a writer,
+wherever the writer was interrupted; it only has to find out whether a slot that it has just read
+was given away in the meantime, and then looks again.
 """
 
 from __future__ import annotations

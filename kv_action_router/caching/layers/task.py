@@ -45,8 +45,8 @@ class TaskEntry:
 class TaskLayer:
     """Fixed-capacity arrays of task entries beside the index of their keys.
 
-    Invariants: of a published slot only the counters, the confidence bit and ``last_used`` change, each
-    by one store, and the behavior pointer from a value to ``NO_BEHAVIOR``; every entry id in
+    Invariants: of a published slot only the counters, the confidence bit and ``last_used`` change,
+    each by one store, and the behavior pointer from a value to ``NO_BEHAVIOR``; every entry id in
     ``slots`` names the published slot that holds its newest version. One thread writes.
     """
 
@@ -80,7 +80,7 @@ class TaskLayer:
         entry_id: int,
         previous: TaskEntry | None = None,
     ) -> int:
-        """Publish an entry, in the place of its previous version if there is one; return its slot."""
+        """Publish an entry, in the place of its previous version if it has one; return its slot."""
         slot = self.pool.claim()
         self.index.write(slot, key)
         self.behavior[slot] = behavior

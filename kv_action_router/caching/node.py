@@ -1,0 +1,310 @@
+"""The node ``cache_manager``: a lifecycle shell around the cache manager.
+
+Subscriptions: ``task_key``, ``task_state`` (wake the data loop), ``execution_feedback`` (polled),
+``entry_update`` (executor).
+Publishers: ``cache_match`` for every key, ``execution_value`` (latched, at activation and when it
+changes), ``~/statistics`` (latched, 2 Hz), ``failure_event``.
+Services: ``~/query``, ``~/invalidate``, ``~/set_domain_isolation``.
+Parameters: ``caching/config.py``.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from kv_action_router.caching.config import CachingConfig
+from kv_action_router.caching.decisions import describe
+from kv_action_router.caching.invalidation import Cause, Invalidation
+from kv_action_router.caching.manager import CacheManager
+from kv_action_router.caching.warmup import warm_up
+from kv_action_router.contracts import Stage
+from kv_action_router.errors import CachingError, RouterError, StaleVersionError
+from kv_action_router.msg import (
+    CacheMatch,
+    CacheStatistics,
+    EntryUpdate,
+    FailureEvent,
+    LayerStatistics,
+)
+from kv_action_router.robots.execution_values import load_execution_value
+from kv_action_router.robots.model import RobotModel
+from kv_action_router.ros import topics
+from kv_action_router.ros.conversions import (
+    entry_update_from_msg,
+    execution_value_to_msg,
+    key_from_msg,
+    match_to_msg,
+    task_state_from_msg,
+)
+from kv_action_router.ros.lifecycle import StageNode
+from kv_action_router.ros.process import run
+from kv_action_router.ros.streams import DataLoop
+from kv_action_router.srv import InvalidateCache, QueryCache, SetDomainIsolation
+
+NAME = "cache_manager"
+STATISTICS_PERIOD_S = 0.5
+QUERY_FIELDS = tuple(
+    set(QueryCache.Response.get_fields_and_field_types()) - {"success", "message", "miss_reason"}
+)
+LOG_PERIOD_S = 0.2
+LOG_LINES = 5  # decisions told in one period; more are only counted
+FEEDBACK_PERIOD_NS = 50_000_000  # the injector's counters add up: reading them now and then will do
+CONDITION_PREFIX = "condition"  # how the reason of an invalidation by a physical condition begins
+SWITCH_INTERVAL_S = 0.0005
+
+
+class CacheManagerNode(StageNode[CachingConfig]):
+    """Threads: the data loop answers keys; the executor serves updates, services and statistics.
+
+    The two share no lock (see ``layers/slots.py``), so no service call stands before a decision.
+    """
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(NAME, CachingConfig, **arguments)
+        self._manager: CacheManager | None = None
+        self._made: list[tuple[Callable[[Any], Any], Any]] = []
+        self._match_message = CacheMatch()
+        self._feedback_due_ns = 0
+        self._epoch = 0
+
+    @property
+    def manager(self) -> CacheManager:
+        """The cache; exists from configure to clean-up."""
+        if self._manager is None:
+            raise CachingError(f"{NAME} is not configured: there is no cache yet")
+        return self._manager
+
+    @property
+    def epoch(self) -> int:
+        """The injector's epoch that its newest feedback told."""
+        return self._epoch
+
+    # --- transitions ---
+
+    def configure_stage(self) -> None:
+        """Load the robot, make an empty cache, subscribe, offer the services."""
+        config = self.config
+        model = RobotModel.load(config.robot, prefix=config.joint_prefix)
+        execution = load_execution_value(
+            config.execution_values or config.robot, prefix=config.joint_prefix
+        )
+        self._manager = CacheManager(config, model, execution)
+        for match in warm_up(config, model):
+            match_to_msg(match, self._match_message)
+        self._keys = self.plane.reader(topics.TASK_KEY)
+        self._tasks = self.plane.reader(topics.TASK_STATE)
+        self._feedback = self.plane.reader(topics.EXECUTION_FEEDBACK)
+        self._matches = self._publisher(topics.CACHE_MATCH)
+        self._execution_values = self._publisher(topics.EXECUTION_VALUE)
+        self._statistics = self._publisher(topics.STATISTICS)
+        updates = topics.ENTRY_UPDATE
+        self._keep(
+            self.destroy_subscription,
+            self.create_subscription(
+                updates.type, updates.name, self._on_update, updates.profile()
+            ),
+        )
+        for service, answer in (
+            (topics.QUERY, self._on_query),
+            (topics.INVALIDATE, self._on_invalidate),
+            (topics.SET_DOMAIN_ISOLATION, self._on_set_domain_isolation),
+        ):
+            self._keep(
+                self.destroy_service, self.create_service(service.type, service.name, answer)
+            )
+
+    def activate_stage(self) -> None:
+        """Begin to answer keys."""
+        self._feedback_due_ns = 0
+        self._publish_execution_value()
+        self._publish_statistics()
+        self._statistics_timer = self.create_timer(STATISTICS_PERIOD_S, self._publish_statistics)
+        self._log_timer = self.create_timer(LOG_PERIOD_S, self._tell_decisions)
+        self.start_loop(
+            DataLoop(
+                self.plane, [self._keys, self._tasks], self._on_wake, self.loop_failed, name="keys"
+            )
+        )
+
+    def deactivate_stage(self) -> None:
+        """Stop telling; what was learned stays."""
+        for name in ("_statistics_timer", "_log_timer"):
+            timer = self.__dict__.pop(name, None)
+            if timer is not None:
+                self.destroy_timer(timer)
+
+    def cleanup_stage(self) -> None:
+        """Destroy what was made, and the cache; the readers go with the data plane."""
+        for destroy, thing in reversed(self._made):
+            destroy(thing)
+        self._made.clear()
+        self._manager = None
+
+    def _publisher(self, topic: topics.Topic) -> Any:
+        publisher = self.create_publisher(topic.type, topic.name, topic.profile())
+        self._keep(self.destroy_publisher, publisher)
+        return publisher
+
+    def _keep(self, destroy: Callable[[Any], Any], thing: Any) -> None:
+        self._made.append((destroy, thing))
+
+    # --- data plane ---
+
+    def _on_wake(self, now_ns: int) -> None:
+        manager = self.manager
+        if (state := self._tasks.take_newest()) is not None:
+            manager.on_task_state(task_state_from_msg(state.message))
+        if (sample := self._keys.take()) is not None:
+            taken_ns = time.monotonic_ns()
+            match = manager.on_key(key_from_msg(sample.message))
+            message = match_to_msg(match, self._match_message)
+            published_ns = time.monotonic_ns()
+            message.decision.stage_monotonic_ns[Stage.MATCH] = published_ns
+            self._matches.publish(message)
+            manager.record_match_time(taken_ns, time.monotonic_ns())
+        if now_ns >= self._feedback_due_ns and (told := self._feedback.take()) is not None:
+            self._feedback_due_ns = now_ns + FEEDBACK_PERIOD_NS
+            self._epoch = told.message.epoch
+            manager.on_execution(told.message.ticks, told.message.confident_ticks)
+
+    # --- control plane ---
+
+    def _on_update(self, message: EntryUpdate) -> None:
+        try:
+            applied = self.manager.apply(entry_update_from_msg(message))
+        except RouterError as error:
+            stale = isinstance(error, StaleVersionError)
+            self.report(
+                error.error_code,
+                f"entry update refused: {error}",
+                severity=FailureEvent.SEVERITY_INFO if stale else FailureEvent.SEVERITY_WARNING,
+                detector="entry_update",
+                decision=message.decision,
+            )
+            return
+        self.get_logger().info(applied.message)
+        if applied.execution_changed:
+            self._publish_execution_value()
+
+    def _on_query(
+        self, request: QueryCache.Request, response: QueryCache.Response
+    ) -> QueryCache.Response:
+        def answer() -> str:
+            found = self.manager.query(
+                request.key, request.domain, request.intent_id, request.subtask, request.scene
+            )
+            for name in QUERY_FIELDS:
+                setattr(response, name, getattr(found, name))
+            response.miss_reason = int(found.miss_reason)
+            return found.reason
+
+        return self._answer(response, answer)
+
+    def _on_invalidate(
+        self, request: InvalidateCache.Request, response: InvalidateCache.Response
+    ) -> InvalidateCache.Response:
+        def answer() -> str:
+            by_condition = request.reason.lower().startswith(CONDITION_PREFIX)
+            response.count = self.manager.invalidate(
+                Invalidation(
+                    scope=request.scope,
+                    reason=request.reason,
+                    entry_id=request.entry_id,
+                    intent_id=request.intent_id,
+                    layer=request.layer,
+                    domain=request.domain,
+                    cause=Cause.CONDITION if by_condition else Cause.REQUEST,
+                )
+            )
+            if request.scope == InvalidateCache.Request.SCOPE_LAYER:
+                self._publish_execution_value()
+            text = f"{response.count} thrown away: {request.reason.strip()}"
+            self.get_logger().info(text)
+            return text
+
+        return self._answer(response, answer)
+
+    def _on_set_domain_isolation(
+        self, request: SetDomainIsolation.Request, response: SetDomainIsolation.Response
+    ) -> SetDomainIsolation.Response:
+        def answer() -> str:
+            response.grants = self.manager.set_isolation(
+                request.owner_domain, request.reader_domain, isolated=request.isolated
+            )
+            verb = "no longer shared" if request.isolated else "shared"
+            text = f"{request.owner_domain!r} is {verb} with {request.reader_domain!r}"
+            self.get_logger().info(text)
+            return text
+
+        try:
+            return self._answer(response, answer)
+        finally:
+            if self._manager is not None and not response.grants:
+                response.grants = self._manager.domains.listed()
+
+    def _answer(self, response: Any, answer: Callable[[], str]) -> Any:
+        """Fill in success and message; whatever goes wrong is an answer, never the node's end."""
+        try:
+            response.message = answer()
+            response.success = True
+        except RouterError as error:
+            response.success = False
+            response.message = str(error)
+        except Exception as error:
+            response.success = False
+            response.message = f"{type(error).__name__}: {error}"
+            self.get_logger().error(traceback.format_exc())
+        return response
+
+    def _publish_execution_value(self) -> None:
+        value = self.manager.execution_value()
+        if value is not None:
+            self._execution_values.publish(execution_value_to_msg(value))
+
+    def _publish_statistics(self) -> None:
+        report = self.manager.statistics()
+        message = CacheStatistics(
+            robot_id=self.config.robot_id,
+            keys=report.keys,
+            keys_refused=report.keys_refused,
+            updates_refused=report.updates_refused,
+            match_time_p50_us=report.match_time_p50_us,
+            match_time_p99_us=report.match_time_p99_us,
+            match_time_max_us=report.match_time_max_us,
+        )
+        message.header.stamp = self.get_clock().now().to_msg()
+        for layer in report.layers:
+            entry = LayerStatistics(
+                layer=layer.layer,
+                domain=layer.domain,
+                entries=layer.entries,
+                capacity=layer.capacity,
+                entries_not_confident=layer.entries_not_confident,
+            )
+            for name in layer.counters.__slots__:
+                setattr(entry, name, getattr(layer.counters, name))
+            message.layers.append(entry)
+        self._statistics.publish(message)
+
+    def _tell_decisions(self) -> None:
+        decisions = self.manager.decisions()
+        for match in decisions[-LOG_LINES:]:
+            self.get_logger().info(describe(match))
+        if len(decisions) > LOG_LINES:
+            self.get_logger().info(f"and {len(decisions) - LOG_LINES} decisions before these")
+
+
+def main() -> int:
+    """Run the node as a process of its own."""
+    # A key must not wait the default 5 ms for a service call that computes.
+    return run(
+        lambda: [CacheManagerNode()], prepare=lambda: sys.setswitchinterval(SWITCH_INTERVAL_S)
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
