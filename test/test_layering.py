@@ -1,4 +1,4 @@
-"""ROS stays in the shells: read from the source, so that it holds also where ROS is not installed."""
+"""ROS stays in the shells. Read from the source, so it is tested also where ROS is not installed."""
 
 from __future__ import annotations
 

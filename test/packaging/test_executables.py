@@ -10,16 +10,9 @@ from pathlib import Path
 def console_scripts(checkout: Path) -> dict[str, str]:
     """Map each console script of setup.py to its module, all of which offer `main`."""
     for node in ast.walk(ast.parse((checkout / "setup.py").read_text("utf-8"))):
-        if (
-            isinstance(node, ast.Dict)
-            and "console_scripts" in map(ast.unparse, node.keys)
-            or (
-                isinstance(node, ast.Dict)
-                and any(
-                    isinstance(k, ast.Constant) and k.value == "console_scripts" for k in node.keys
-                )
-            )
-        ):
+        if isinstance(node, ast.Dict) and "console_scripts" in [
+            key.value for key in node.keys if isinstance(key, ast.Constant)
+        ]:
             entries = ast.literal_eval(node)["console_scripts"]
             pairs = (entry.split(" = ") for entry in entries)
             return {name: target.removesuffix(":main") for name, target in pairs}

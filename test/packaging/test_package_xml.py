@@ -50,10 +50,15 @@ def declared(root: ElementTree.Element) -> set[str]:
 
 
 def third_party(files: list[Path]) -> set[str]:
-    """Top-level names of what the files import beside this package and the standard library."""
+    """Top-level names of what the files import beside this package and the standard library.
+
+    Message types that are named by a string, `"package/msg/Type"`, count too.
+    """
     found: set[str] = set()
     for file in files:
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        text = file.read_text("utf-8")
+        found |= set(re.findall(r"[\"']([a-z0-9_]+)/(?:msg|srv|action)/[A-Z]", text))
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Import):
                 found |= {alias.name.split(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and not node.level:
