@@ -34,10 +34,10 @@ class SynthesisConfig(Configuration):
         0.25, "speed of lines whose stage names none", unit="m/s", minimum=0.001, maximum=5.0
     )
     line_acceleration: float = parameter(
-        1.5, "acceleration along lines", unit="m/s^2", minimum=0.01, maximum=50.0
+        0.6, "acceleration along lines", unit="m/s^2", minimum=0.01, maximum=50.0
     )
     line_jerk: float = parameter(
-        20.0, "jerk along lines", unit="m/s^3", minimum=0.1, maximum=1000.0
+        8.0, "jerk along lines", unit="m/s^3", minimum=0.1, maximum=1000.0
     )
     line_tolerance: float = parameter(
         0.002,

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from threadpoolctl import threadpool_limits
 
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.synthesis.config import SynthesisConfig
@@ -13,9 +14,10 @@ from kv_action_router.synthesis.replan import ReplanSource
 from kv_action_router.tasks.definition import load_task
 from kv_action_router.tasks.stages import TaskDefinition
 
+threadpool_limits(1)  # as the node does: small products, no spikes
 sys.path.insert(0, str(Path(__file__).parent))
 
-from synthesis_rig import Rig
+from synthesis_rig import Rig  # noqa: E402 - its folder is put on the path above
 
 
 @pytest.fixture(scope="session")
