@@ -46,7 +46,7 @@ def fit_circle(
     if len(points) < 6:
         return None
     center = np.array(start, dtype=float)
-    shift = 0.0
+    shift, bound = 0.0, 3.0 * noise  # more than a pixel is another circle
     scale = radius  # wide at first: the start may be far off when the target is partly hidden
     floor = 4.0 * noise
     prior = np.diag((1e-9, 1e-9, 1.0))
@@ -67,7 +67,7 @@ def fit_circle(
         if length > radius:
             step *= radius / length
         center += step[:2]
-        shift += float(step[2])
+        shift = min(max(shift + float(step[2]), -bound), bound)
         if length < 0.01 * noise and scale <= floor:
             break
         scale = max(floor, 0.5 * scale)
