@@ -5,7 +5,8 @@ A stage's ``config.py`` declares them, ``Configuration.__post_init__`` refuses b
 
     @dataclass(frozen=True)
     class MatchConfig(Configuration):
-        threshold: float = parameter(0.85, "similarity a hit must exceed", minimum=-1.0, maximum=1.0)
+        threshold: float = parameter(0.85, "similarity a hit must exceed", minimum=-1.0,
+        maximum=1.0)
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ def parameter(
 class Configuration:
     """Base of all configuration dataclasses.
 
-    Invariant: every field that was made by :func:`parameter` has its default's type and lies inside its
-    bounds. Integers and NumPy scalars are accepted where a float is wanted.
+    Invariant: every field that was made by :func:`parameter` has its default's type and lies
+    inside its bounds. Integers and NumPy scalars are accepted where a float is wanted.
 
     Raises:
         ConfigError: naming the field, its limit and the value received.

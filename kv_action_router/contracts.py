@@ -1,6 +1,7 @@
 """What passes between the stages: frozen dataclasses and array layouts, laid out once.
 
-Units are SI (rad, m, s, N m); NaN or an empty array means *not measured*. Times that end in ``_ns`` are
+Units are SI (rad, m, s, N m); NaN or an empty array means *not measured*. Times that end in
+``_ns`` are
 CLOCK_MONOTONIC nanoseconds unless the name says ``stamp``. Arrays inside a frozen dataclass are
 never written after construction; a stage that changes one makes a new one.
 """
@@ -242,7 +243,7 @@ class Pose:
 
 @dataclass(frozen=True, slots=True)
 class TargetEstimate:
-    """The thing to act on: pose in the base frame and its covariance (6, 6) [m^2, rad^2] (REP 103 order)."""
+    """The thing to act on: pose in the base frame, covariance (6, 6) [m^2, rad^2], x y z roll pitch yaw."""
 
     pose: Pose
     covariance: FloatArray

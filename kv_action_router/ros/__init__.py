@@ -1,1 +1,1 @@
-"""The ROS shell: quality of service, topics, parameters, streams, the lifecycle base and bring-up."""
+"""The ROS shell: profiles, topics, parameters, streams, the lifecycle base and bring-up."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
@@ -29,6 +29,21 @@ def statuses(
         hardware_id: identity of the robot.
     """
     return [_status(row, node, hardware_id) for row in rows]
+
+
+def signals(values: Mapping[str, float], node: str, hardware_id: str = "") -> DiagnosticStatus:
+    """Return one status that shows the signals that are measured now, with their units."""
+    status = DiagnosticStatus(
+        name=f"{node.lstrip('/')}: signals",
+        hardware_id=hardware_id,
+        level=DiagnosticStatus.OK,
+        message=f"{len(values)} of {len(SIGNALS)} signals are measured",
+    )
+    status.values = [
+        KeyValue(key=f"{name} [{SIGNALS[name].unit or '1'}]", value=f"{value:.6g}")
+        for name, value in values.items()
+    ]
+    return status
 
 
 def _status(row: RuleStatus, node: str, hardware_id: str) -> DiagnosticStatus:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from launch import LaunchContext, LaunchDescription
 from launch.actions import (
     DeclareLaunchArgument,
     IncludeLaunchDescription,
@@ -21,6 +20,7 @@ from launch_ros.substitutions import FindPackageShare
 
 from kv_action_router.ros.bringup import typed
 from kv_action_router.ros.system import SYSTEMS, Arguments, Process
+from launch import LaunchContext, LaunchDescription
 
 
 def describe(robot: str) -> LaunchDescription:
@@ -97,7 +97,9 @@ def _node(process: Process) -> list[Any]:
 def _driver(robot: str, arguments: Arguments) -> IncludeLaunchDescription:
     return IncludeLaunchDescription(
         PythonLaunchDescriptionSource(
-            PathJoinSubstitution([FindPackageShare("ur_robot_driver"), "launch", "ur_control.launch.py"])
+            PathJoinSubstitution(
+                [FindPackageShare("ur_robot_driver"), "launch", "ur_control.launch.py"]
+            )
         ),
         launch_arguments={
             "ur_type": robot,

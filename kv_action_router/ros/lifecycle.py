@@ -1,8 +1,8 @@
-"""The base of the five managed nodes: parameters, autostart, heartbeat, failure reports, data loops.
+"""Base of the five managed nodes: parameters, autostart, heartbeat, failure reports, loops.
 
 A stage's ``node.py`` overrides four hooks. What ``configure_stage`` creates, ``cleanup_stage``
-destroys; what ``activate_stage`` starts, ``deactivate_stage`` stops. An exception in a hook is logged
-with its traceback, the transition fails, and the node lives in the state that it came from.
+destroys; what ``activate_stage`` starts, ``deactivate_stage`` stops. An exception in a hook is
+logged with its traceback, the transition fails, and the node lives in the state that it came from.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 import traceback
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from lifecycle_msgs.msg import State
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
@@ -20,7 +20,7 @@ from kv_action_router.errors import RouterError
 from kv_action_router.msg import DecisionHeader, FailureEvent, Heartbeat
 from kv_action_router.ros import parameters
 from kv_action_router.ros.qos import HEARTBEAT_PERIOD_MS
-from kv_action_router.ros.streams import DataLoop, DataPlane
+from kv_action_router.ros.streams import DataPlane
 from kv_action_router.ros.topics import FAILURE_EVENT, HEARTBEATS
 
 C = TypeVar("C", bound=Configuration)
@@ -31,6 +31,19 @@ _SEVERITIES = {
     FailureEvent.SEVERITY_ERROR: "error",
     FailureEvent.SEVERITY_FATAL: "fatal",
 }
+
+
+class Loop(Protocol):
+    """A thread that a stage runs while it is active."""
+
+    def start(self) -> None:
+        """Start the thread."""
+
+    def stop(self) -> None:
+        """Stop and join it."""
+
+    def alive(self, now_ns: int) -> bool:
+        """Return whether it has come round lately."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +75,7 @@ class StageNode(LifecycleNode, Generic[C]):
         parameters.guard_changes(self, configuration, lambda: self._plane is not None)
         self.config: C
         self._plane: DataPlane | None = None
-        self._loops: list[DataLoop] = []
+        self._loops: list[Loop] = []
         self._heartbeat_message = Heartbeat(node=name)
         self._heartbeat_publisher: Any = None
         self._heartbeat_timer: Any = None
@@ -106,8 +119,8 @@ class StageNode(LifecycleNode, Generic[C]):
         """Whether the node is in the primary state *active*."""
         return bool(self._state_id == State.PRIMARY_STATE_ACTIVE)
 
-    def start_loop(self, loop: DataLoop) -> None:
-        """Start a data loop; it is stopped before ``deactivate_stage`` and watched by the heartbeat."""
+    def start_loop(self, loop: Loop) -> None:
+        """Start a loop; it is stopped before ``deactivate_stage`` and watched by the heartbeat."""
         self._loops.append(loop)
         loop.start()
 
@@ -210,11 +223,13 @@ class StageNode(LifecycleNode, Generic[C]):
     def _transition(self, what: str, action: Any, target: int) -> TransitionCallbackReturn:
         try:
             action()
-        except Exception as error:  # noqa: BLE001 - the node must live; the cause goes to the log
+        except Exception as error:
             self.get_logger().error(f"cannot {what}: {error}\n{traceback.format_exc()}")
             code = error.error_code if isinstance(error, RouterError) else 1
             self.report(
-                code, f"cannot {what}: {error}", severity=FailureEvent.SEVERITY_ERROR,
+                code,
+                f"cannot {what}: {error}",
+                severity=FailureEvent.SEVERITY_ERROR,
                 detector="lifecycle",
             )
             return TransitionCallbackReturn.FAILURE
@@ -235,8 +250,9 @@ class StageNode(LifecycleNode, Generic[C]):
                 topic.type, topic.name, topic.profile()
             )
             self._heartbeat_timer = self.create_timer(HEARTBEAT_PERIOD_MS / 1e3, self._beat)
-        effective = ", ".join(f"{name}={getattr(self.config, name)!r}" for name in
-                              self._configuration.parameters())
+        effective = ", ".join(
+            f"{name}={getattr(self.config, name)!r}" for name in self._configuration.parameters()
+        )
         self.get_logger().info(f"configured: {effective}")
 
     def _activate(self) -> None:
@@ -269,6 +285,8 @@ class StageNode(LifecycleNode, Generic[C]):
             self._cleanup()
 
     def _beat(self) -> None:
+        if self._heartbeat_publisher is None:
+            return  # the timer's last event was under way when the node was cleaned up
         now = time.monotonic_ns()
         if any(not loop.alive(now) for loop in self._loops):
             return  # a node whose data loop hangs is not alive

@@ -14,6 +14,7 @@ from kv_action_router.errors import ConfigError
 
 C = TypeVar("C", bound=Configuration)
 
+
 def declare(node: Node, configuration: type[Configuration], prefix: str = "") -> None:
     """Declare every field of a configuration dataclass as a ROS parameter.
 
@@ -31,9 +32,7 @@ def load(node: Node, configuration: type[C], prefix: str = "") -> C:
     Raises:
         ConfigError: naming the parameter, its limit and the value received.
     """
-    values = {
-        name: node.get_parameter(prefix + name).value for name in configuration.parameters()
-    }
+    values = {name: node.get_parameter(prefix + name).value for name in configuration.parameters()}
     try:
         return configuration(**values)
     except ConfigError as error:

@@ -1,7 +1,9 @@
 """A process of the suite: signals, executor, orderly end.
 
-The recipe: the C-level signal handler writes to a pipe that a thread reads, so that the first SIGINT or
-SIGTERM sends the stop at once, whatever the executor is doing and whichever thread the kernel picks.
+The recipe: the C-level signal handler writes to a pipe that a thread reads, so that the first
+SIGINT or
+SIGTERM sends the stop at once, whatever the executor is doing and whichever thread the kernel
+picks.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ class Stoppable(Protocol):
 
 
 def make_executor(context: rclpy.Context | None = None) -> Any:
-    """Return the events executor (a third of the CPU), or the single-threaded one where there is none."""
+    """Return the events executor (a third of the CPU), or else the single-threaded one."""
     try:
         from rclpy.experimental import EventsExecutor
     except ImportError:
@@ -76,7 +78,7 @@ def run(
             executor.spin_once(timeout_sec=_SPIN_S)
     except ExternalShutdownException:
         pass
-    except Exception as error:  # noqa: BLE001 - one line for people instead of a traceback
+    except Exception as error:
         print(f"cannot run: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
         code = 1
     finally:

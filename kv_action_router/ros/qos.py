@@ -37,7 +37,7 @@ def decision_stream() -> QoSProfile:
 
 
 def obstacle_stream() -> QoSProfile:
-    """Obstacles: as keys, at the rate of the images that they are made from (every third of 30 Hz)."""
+    """Obstacles: as keys, at the rate of the images they are made from (every third of 30 Hz)."""
     return QoSProfile(
         history=HistoryPolicy.KEEP_LAST,
         depth=1,
@@ -58,8 +58,8 @@ def feedback_stream() -> QoSProfile:
     )
 
 
-def feedback_log() -> QoSProfile:
-    """Reader's side of the feedback for whoever counts events: deep, without a deadline of its own."""
+def log_stream() -> QoSProfile:
+    """Reader's side of a stream for whoever writes it down: deep, without a deadline of its own."""
     return QoSProfile(
         history=HistoryPolicy.KEEP_LAST,
         depth=100,
@@ -81,7 +81,7 @@ def heartbeat() -> QoSProfile:
 
 
 def chunk_stream() -> QoSProfile:
-    """Chunks: each one matters, the newest replaces the rest; the lease says that the writer is at work.
+    """Chunks: each one matters, the newest replaces the rest; the lease says the writer is at work.
 
     Reliable, since a lost chunk costs a ramp; depth 1, since an old one must never be executed.
     """
@@ -97,7 +97,7 @@ def chunk_stream() -> QoSProfile:
 
 
 def command() -> QoSProfile:
-    """Commands: what ros2_control's controllers ask for (reliable, the newest replaces the rest)."""
+    """Commands: what ros2_control's controllers ask for; the newest replaces the rest."""
     return QoSProfile(
         history=HistoryPolicy.KEEP_LAST,
         depth=1,
@@ -127,7 +127,7 @@ def latched() -> QoSProfile:
 
 
 def sensor() -> QoSProfile:
-    """Reader's side of any sensor: best effort receives from best-effort and reliable publishers alike."""
+    """Reader's side of any sensor: best effort hears best-effort and reliable publishers alike."""
     return QoSProfile(
         history=HistoryPolicy.KEEP_LAST,
         depth=1,
@@ -137,7 +137,7 @@ def sensor() -> QoSProfile:
 
 
 def driver() -> QoSProfile:
-    """Publisher's side of a simulated driver's sensors: as real drivers do, best effort and shallow."""
+    """Publisher's side of a driver's sensors: best effort and shallow, as real drivers do."""
     return QoSProfile(
         history=HistoryPolicy.KEEP_LAST,
         depth=1,

@@ -31,8 +31,8 @@ class Sample(NamedTuple):
 
     Attributes:
         message: the ROS message (bytes for a raw reader).
-        receipt_ns: CLOCK_MONOTONIC at which it reached this process [ns], never later than the truth
-            allows: where the wall clock cannot be trusted it is the time of the previous poll.
+        receipt_ns: CLOCK_MONOTONIC at which it reached this process [ns], never later than the
+            truth allows: where the wall clock cannot be trusted it is the time of the previous poll.
         origin_ns: DDS source time stamp, moved to CLOCK_MONOTONIC [ns].
         number: publication sequence number of its writer; gaps count overwritten samples.
     """
@@ -237,10 +237,10 @@ class DataLoop:
     def _call(self, now_ns: int) -> None:
         try:
             self._on_wake(now_ns)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the node must live and say so
+        except Exception as error:
             try:
                 self._on_error(error)
-            except Exception:  # noqa: BLE001
+            except Exception:
                 traceback.print_exc()
 
     def _wait(self, timeout_ns: int) -> tuple[bool, bool]:

@@ -1,6 +1,7 @@
 """Starts the processes of systems, names the ones that die, and ends them in order.
 
-A process that dies does not take the others with it: the injector brings the robot to rest by itself
+A process that dies does not take the others with it: the injector brings the robot to rest by
+itself
 (it watches all heartbeats), the supervisor names what died, and the rest stays up to be looked at.
 """
 
@@ -60,9 +61,7 @@ class Supervisor:
     def pids(self) -> dict[str, int]:
         """Process name (with its namespace) -> process id of what is running."""
         return {
-            name: popen.pid
-            for name, (_, popen) in self._running.items()
-            if popen.poll() is None
+            name: popen.pid for name, (_, popen) in self._running.items() if popen.poll() is None
         }
 
     def start(self) -> None:

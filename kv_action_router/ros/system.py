@@ -1,12 +1,13 @@
 """The one description of a running system: its processes, parameters, remaps and who may command.
 
-``ros/bringup.py`` and ``launch/*.launch.py`` start the same system from here. Nothing in this file starts
-anything, and nothing in it imports ``rclpy`` or ``launch``.
+``ros/bringup.py`` and ``launch/*.launch.py`` start the same system from here. Nothing in this file
+starts anything, and nothing in it imports ``rclpy`` or ``launch``.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 import sys
 from collections.abc import Mapping
@@ -41,7 +42,9 @@ class Arguments(Configuration):
     """Arguments of a bring-up, the same for ``ros2 launch`` and ``ros/bringup.py``."""
 
     sim: bool = parameter(True, "simulate robot and camera; false = a real robot's driver runs")
-    robot_ip: str = parameter("", "address of the real robot; empty = its driver is started elsewhere")
+    robot_ip: str = parameter(
+        "", "address of the real robot; empty = its driver is started elsewhere"
+    )
     dry_run: str = parameter(
         "auto",
         "do everything but publish commands; auto = true with a real robot, false in simulation",
@@ -65,7 +68,9 @@ class Arguments(Configuration):
         super().__post_init__()
         if not _NAMESPACE.match(self.namespace):
             raise ConfigError(
-                "namespace", "empty or tokens that begin with a letter, joined by '/'", self.namespace
+                "namespace",
+                "empty or tokens that begin with a letter, joined by '/'",
+                self.namespace,
             )
         if self.params_file and not Path(self.params_file).is_file():
             raise ConfigError("params_file", "an existing file", self.params_file)
@@ -217,14 +222,12 @@ def _arm(robot: str, arguments: Arguments) -> System:
         processes.append(stage("soft_stages", SOFT_STAGES))
     else:
         processes += [stage(name, (name,)) for name in SOFT_STAGES]
-    profile = str(share / "config" / "fastdds.xml")
     return System(
         name=robot,
         processes=tuple(processes),
         command_writers={f"{arguments.controller}_controller/commands": INJECTOR},
         environment={
-            "FASTDDS_DEFAULT_PROFILES_FILE": profile,
-            "FASTRTPS_DEFAULT_PROFILES_FILE": profile,
+            _profile_variable(): str(share / "config" / "fastdds.xml"),
             # software rendering and BLAS must not take the cores that the control loop needs
             "LP_NUM_THREADS": "1",
             "OMP_NUM_THREADS": "1",
@@ -233,6 +236,13 @@ def _arm(robot: str, arguments: Arguments) -> System:
         },
         notes=_notes(arguments),
     )
+
+
+def _profile_variable() -> str:
+    # Fast DDS 2 and 3 name it differently, and version 3 reads both: setting both loads the file
+    # twice.
+    old = os.environ.get("ROS_DISTRO", "") in ("humble", "iron", "jazzy")
+    return "FASTRTPS_DEFAULT_PROFILES_FILE" if old else "FASTDDS_DEFAULT_PROFILES_FILE"
 
 
 def _notes(arguments: Arguments) -> tuple[str, ...]:

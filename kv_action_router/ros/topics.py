@@ -27,6 +27,7 @@ from kv_action_router.msg import (
     ExecutionValue,
     FailureEvent,
     Heartbeat,
+    LoopStatistics,
     ObstacleSpheres,
     SimulationTruth,
     StageCondition,
@@ -65,7 +66,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class Service:
-    """A service or action: its name relative to the namespace, its type, and the node that serves it."""
+    """A service or action: name relative to the namespace, type, and the node that serves it."""
 
     name: str
     type: type
@@ -83,6 +84,7 @@ TASK_STATE = Topic("task_state", TaskState, qos.latched)
 CONDITION = Topic("condition", StageCondition, qos.event)
 FAILURE_EVENT = Topic("failure_event", FailureEvent, qos.event)
 STOP = Topic("stop", Stop, qos.latched)
+LOOP_STATISTICS = Topic("actuator_injector/loop_statistics", LoopStatistics, qos.latched)
 STATISTICS = Topic("cache_manager/statistics", CacheStatistics, qos.latched)
 DIAGNOSTICS = Topic("/diagnostics", DiagnosticArray, qos.diagnostics)
 HEARTBEATS = {node: Topic(f"heartbeat/{node}", Heartbeat, qos.heartbeat) for node in NODES}

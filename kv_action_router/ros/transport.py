@@ -17,6 +17,16 @@ from kv_action_router.ros.streams import LatestReader
 _CAPACITY = 1000  # events; older ones are dropped
 
 
+class _Handler(EventHandler):
+    """A handler that may be destroyed while the executor still has an event of it in its queue."""
+
+    closed = False
+
+    def take_data(self) -> Any:
+        """Return the event; None once the handler is closed."""
+        return None if self.closed else super().take_data()
+
+
 class TransportEvents:
     """Collects DDS events on the executor for a thread that polls the readers.
 
@@ -28,7 +38,7 @@ class TransportEvents:
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._handlers: list[EventHandler] = []
+        self._handlers: list[_Handler] = []
         self._queue: deque[TransportSample] = deque(maxlen=_CAPACITY)
 
     def watch(self, reader: LatestReader[Any], topic: str, *, timed: bool) -> None:
@@ -58,7 +68,7 @@ class TransportEvents:
             callbacks[kind.RCL_SUBSCRIPTION_REQUESTED_DEADLINE_MISSED] = deadline
             callbacks[kind.RCL_SUBSCRIPTION_LIVELINESS_CHANGED] = liveliness
         for event_type, callback in callbacks.items():
-            handler = EventHandler(
+            handler = _Handler(
                 callback_group=self._node.default_callback_group,
                 callback=callback,
                 event_type=event_type,
@@ -76,6 +86,7 @@ class TransportEvents:
         """Destroy the handlers; their readers must still be there."""
         for handler in self._handlers:
             self._node.remove_waitable(handler)
+            handler.closed = True
             handler.destroy()
         self._handlers.clear()
         self._queue.clear()

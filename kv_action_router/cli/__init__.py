@@ -1,0 +1,1 @@
+"""The command line: `kv_router` and the demonstration."""

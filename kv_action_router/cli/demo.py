@@ -1,0 +1,100 @@
+"""The demonstration: an arm touches targets, first by replanning, then from the cache.
+
+bring up -> wait until active -> (place a target, run the task, write down) x cycles -> report
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kv_action_router.errors import RouterError
+from kv_action_router.reporting import bounds, report
+from kv_action_router.reporting.records import RunRecord
+
+
+@dataclass(frozen=True)
+class DemoOptions:
+    """What to run and where to write."""
+
+    cycles: int
+    seed: int
+    composed: bool
+    output: Path
+    namespace: str
+    essential_only: bool
+
+
+def parse(arguments: Sequence[str]) -> DemoOptions:
+    """Return the options of a command line."""
+    parser = argparse.ArgumentParser(prog="demo", description=__doc__.split("\n")[0])
+    parser.add_argument("--cycles", type=int, default=20, help="targets to touch")
+    parser.add_argument("--seed", type=int, default=1, help="of the targets' places")
+    parser.add_argument("--composed", action="store_true", help="four soft stages in one process")
+    parser.add_argument("--namespace", default="", help="of all nodes")
+    parser.add_argument("--output", type=Path, default=Path("build/reports/demo"))
+    found = parser.parse_args(arguments)
+    if found.cycles < 1:
+        parser.error(f"--cycles must be at least 1, got {found.cycles}")
+    return DemoOptions(
+        cycles=found.cycles,
+        seed=found.seed,
+        composed=found.composed,
+        output=found.output,
+        namespace=found.namespace,
+        # Short runs have too few decisions for a rate, busy machines no figures to judge.
+        essential_only=found.cycles < 20 or bool(os.environ.get("CI")),
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the demonstration; 0 when every touch succeeded and every judged bound holds."""
+    options = parse(sys.argv[1:] if arguments is None else arguments)
+    from kv_action_router.ros.demonstration import run_touches
+
+    try:
+        run, setting = run_touches(options, commit())
+    except RouterError as error:
+        print(f"demo: {error}\n      logs: {options.output / 'logs'}", file=sys.stderr)
+        return 1
+    return conclude(run, setting, options)
+
+
+def conclude(run: RunRecord, setting: report.Setting, options: DemoOptions) -> int:
+    """Write report and plots, print what holds and what does not; return the exit code."""
+    from kv_action_router.reporting import plots
+
+    content = report.build(run, setting)
+    report.write(content, options.output / "report.json")
+    plots.write_all(run, options.output)
+    for bound in bounds.TOUCH_BOUNDS:
+        judged = bound.is_essential or not options.essential_only
+        mark = "ok  " if bound.holds(content) else ("FAIL" if judged else "info")
+        print(f"{mark}  {bound.describe(content)}")
+    print(f"report: {options.output / 'report.json'}")
+    return 1 if bounds.broken(content, bounds.TOUCH_BOUNDS, options.essential_only) else 0
+
+
+def commit() -> str:
+    """Return the commit that is running, with ``+`` when there are changes; empty when unknown."""
+    folder = Path(__file__).resolve().parent
+    try:
+        return subprocess.run(
+            ["git", "describe", "--always", "--dirty=+"],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=10,
+        ).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

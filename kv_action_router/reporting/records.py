@@ -1,0 +1,117 @@
+"""What is written down while a run goes on. No ROS: ``ros/observer.py`` fills these in."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from kv_action_router.contracts import FloatArray, Stage
+
+DecisionKind = Literal["hit", "miss", "refresh"]
+PARTS: dict[str, tuple[Stage, Stage]] = {
+    "encode": (Stage.ORIGIN, Stage.KEY),
+    "match": (Stage.KEY, Stage.MATCH),
+    "synthesize": (Stage.MATCH, Stage.CHUNK),
+    "inject": (Stage.CHUNK, Stage.COMMAND),
+}
+
+
+@dataclass(frozen=True)
+class Passage:
+    """One decision's way through the stages: CLOCK_MONOTONIC at the end of each [ns]."""
+
+    trace_id: int
+    kind: DecisionKind
+    stage_ns: tuple[int, int, int, int, int]
+
+    @property
+    def total_ms(self) -> float:
+        """From the source time stamp of the trigger to the first command made from it [ms]."""
+        return (self.stage_ns[Stage.COMMAND] - self.stage_ns[Stage.ORIGIN]) / 1e6
+
+    def part_ms(self, name: str) -> float:
+        """Time of one part, its transport included [ms]; the parts add up to the total."""
+        start, end = PARTS[name]
+        return (self.stage_ns[end] - self.stage_ns[start]) / 1e6
+
+
+@dataclass
+class CycleRecord:
+    """One cycle of a demonstration."""
+
+    index: int
+    succeeded: bool = False
+    message: str = ""
+    decisions: int = 0
+    task_hits: int = 0
+    behavior_hits: int = 0
+    duration: float = math.nan  # [s]
+    touch_error: float = math.nan  # [m]
+    contact_force: float = math.nan  # [N]
+
+    @property
+    def hit_rate(self) -> float:
+        """Task hits over decisions, 0 to 1."""
+        return self.task_hits / self.decisions if self.decisions else 0.0
+
+
+@dataclass(frozen=True)
+class LoopCounters:
+    """The injector's counters at one instant (``ExecutionFeedback``)."""
+
+    ticks: int = 0
+    confident_ticks: int = 0
+    missed_ticks: int = 0
+    chunks_adopted: int = 0
+    chunks_late: int = 0
+    chunks_refused: int = 0
+    commands_sent: int = 0
+    late_commands_sent: int = 0
+    rate_hz: float = math.nan
+    realtime: bool = False
+
+
+@dataclass(frozen=True)
+class TrackingSample:
+    """Set-point and measurement at one instant: times [s], arrays (n_joints,) [rad]."""
+
+    time: float
+    setpoint: FloatArray
+    measured: FloatArray
+
+
+@dataclass(frozen=True)
+class TargetFrame:
+    """A color image (h, w, 3) RGB and the decoded target's pixel (u, v) with its radius [px]."""
+
+    image: np.ndarray
+    pixel: tuple[float, float]
+    radius: float
+
+
+@dataclass
+class RunRecord:
+    """Everything that a report is made of."""
+
+    cycles: list[CycleRecord] = field(default_factory=list)
+    passages: list[Passage] = field(default_factory=list)
+    image_ages_ms: list[float] = field(default_factory=list)
+    counters: LoopCounters = field(default_factory=LoopCounters)
+    lateness_us: dict[str, float] = field(default_factory=dict)
+    false_hits: int = 0
+    decisions_unsent: int = 0  # chunks that the synthesizer did not send since they were too old
+    real_time_factors: list[float] = field(default_factory=list)
+    tracking: list[TrackingSample] = field(default_factory=list)
+    joint_names: tuple[str, ...] = ()
+    frame: TargetFrame | None = None
+    cpu_percent: dict[str, float] = field(default_factory=dict)
+    rss_mb: dict[str, float] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+    stops: list[str] = field(default_factory=list)
+
+    def of_kind(self, kind: DecisionKind) -> list[Passage]:
+        """Return the passages of one kind."""
+        return [passage for passage in self.passages if passage.kind == kind]

@@ -1,0 +1,151 @@
+"""The running part of the demonstration: processes, client, observer, one cycle after the other."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import psutil
+import rclpy
+from lifecycle_msgs.msg import State
+from rclpy.utilities import get_rmw_implementation_identifier
+
+from kv_action_router.encoding.config import EncoderConfig
+from kv_action_router.errors import RouterError
+from kv_action_router.reporting.live import LiveView
+from kv_action_router.reporting.records import CycleRecord, RunRecord
+from kv_action_router.reporting.report import Setting
+from kv_action_router.ros.frame_capture import FrameCapture
+from kv_action_router.ros.observer import RunObserver
+from kv_action_router.ros.process import make_executor
+from kv_action_router.ros.supervisor import Supervisor
+from kv_action_router.ros.system import SIMULATION, SYSTEMS, Arguments
+from kv_action_router.ros.task_client import TaskClient
+
+if TYPE_CHECKING:
+    from kv_action_router.cli.demo import DemoOptions
+
+TASK = "touch_target"
+_START_S = 30.0
+_TASK_S = 30.0
+
+
+def run_touches(options: DemoOptions, commit: str) -> tuple[RunRecord, Setting]:
+    """Bring the system up, touch targets, end it; return what happened.
+
+    Raises:
+        RouterError: the system did not come up, or died.
+    """
+    load = os.getloadavg()[0]
+    arguments = Arguments(namespace=options.namespace, composed=options.composed, log_level="info")
+    system = SYSTEMS["ur5e"](arguments).with_parameters(SIMULATION, {"seed": options.seed})
+    os.environ.update(system.environment)
+    run = RunRecord()
+    with ExitStack() as stack:
+        supervisor = Supervisor([system], options.output / "logs")
+        stack.callback(supervisor.stop)
+        supervisor.start()
+        rclpy.init(args=[])
+        stack.callback(rclpy.try_shutdown)
+        node = rclpy.create_node("demonstration", namespace=options.namespace)
+        executor = make_executor()
+        executor.add_node(node)
+        stack.callback(executor.shutdown)
+        demonstration = _Demonstration(options, run, supervisor, node, executor)
+        demonstration.wait_until_active()
+        demonstration.run_cycles()
+        setting = Setting(
+            ros_distro=os.environ.get("ROS_DISTRO", "kilted (wheels)"),
+            rmw=get_rmw_implementation_identifier(),
+            commit=commit,
+            seed=options.seed,
+            composed=options.composed,
+            executor=type(executor).__name__,
+            load=load,
+            cores=os.cpu_count() or 1,
+        )
+    return run, setting
+
+
+class _Demonstration:
+    def __init__(
+        self,
+        options: DemoOptions,
+        run: RunRecord,
+        supervisor: Supervisor,
+        node: rclpy.node.Node,
+        executor: object,
+    ) -> None:
+        self._options = options
+        self._run = run
+        self._supervisor = supervisor
+        self._observer = RunObserver(node, run)
+        self._client = TaskClient(node, executor)
+        self._capture = FrameCapture(node, EncoderConfig())
+        self._view = LiveView("touch", options.cycles)
+        self._drawn = 0.0
+
+    def wait_until_active(self) -> None:
+        """Wait for the servers and for five active nodes."""
+        self._client.wait(
+            lambda: not self._observer.missing(State.PRIMARY_STATE_ACTIVE),
+            _START_S,
+            lambda: f"{', '.join(self._observer.missing(State.PRIMARY_STATE_ACTIVE))} to be active",
+            self._check_processes,
+        )
+        self._client.wait_for_servers(_START_S, self._check_processes)
+
+    def run_cycles(self) -> None:
+        """Run all cycles; a failed one is written down and the next goes on."""
+        processes = {
+            name.rsplit("/", 1)[-1]: psutil.Process(pid)
+            for name, pid in self._supervisor.pids.items()
+        }
+        for process in processes.values():
+            process.cpu_percent(None)
+        with self._view.shown(self._run):
+            for index in range(1, self._options.cycles + 1):
+                self._observer.records_tracking = index == self._options.cycles
+                cycle = self._cycle(index)
+                self._run.cycles.append(cycle)
+                self._view.cycle_done(self._run, cycle)
+        self._run.cpu_percent = {name: p.cpu_percent(None) for name, p in processes.items()}
+        self._run.rss_mb = {name: p.memory_info().rss / 1e6 for name, p in processes.items()}
+
+    def _cycle(self, index: int) -> CycleRecord:
+        cycle = CycleRecord(index)
+        try:
+            placed = self._client.place_random_target()
+            self._observer.contact = None
+            result = self._client.execute(TASK, _TASK_S, self._tick)
+        except RouterError as error:
+            cycle.message = str(error)
+            self._check_processes()
+            return cycle
+        cycle.decisions = result.decisions
+        cycle.task_hits = result.task_hits
+        cycle.behavior_hits = result.behavior_hits
+        cycle.duration = result.duration
+        contact = self._observer.contact
+        if contact is not None and contact.sequence == placed.sequence:
+            cycle.touch_error = contact.error
+            cycle.contact_force = contact.force
+        cycle.succeeded = bool(result.success) and contact is not None
+        cycle.message = result.error_msg or ("" if cycle.succeeded else "no contact was seen")
+        if self._capture.frame is not None and self._run.frame is None:
+            self._run.frame = self._capture.frame
+            self._capture.close()
+        return cycle
+
+    def _tick(self) -> None:
+        now = time.monotonic()
+        if now - self._drawn > 0.25:
+            self._drawn = now
+            self._view.refresh(self._run)
+            self._check_processes()
+
+    def _check_processes(self) -> None:
+        for death in self._supervisor.deaths():
+            raise RouterError(str(death))

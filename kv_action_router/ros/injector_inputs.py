@@ -1,0 +1,122 @@
+"""Polled subscriptions of the injector: from messages to the inputs of one tick."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rclpy.qos import QoSProfile
+
+from kv_action_router.errors import InputError
+from kv_action_router.injection.signals import Inputs, JointReading
+from kv_action_router.injection.stop_latch import StopRequest
+from kv_action_router.ros import qos, topics
+from kv_action_router.ros.conversions import (
+    chunk_from_msg,
+    drives_from_msg,
+    execution_value_from_msg,
+    imu_from_msg,
+)
+from kv_action_router.ros.streams import DataPlane
+
+_IMU_PERIOD_NS = 10_000_000  # its watchdog and the slow trims need no more
+_QUEUE = 8
+
+
+class InjectorInputs:
+    """Fills :class:`Inputs` from the data plane; the control loop's thread only.
+
+    Joint states, chunks, stops and drive feedback are polled in every tick, one heartbeat a tick in
+    turn, the IMU every 10 ms.
+    """
+
+    def __init__(self, plane: DataPlane, nodes: Sequence[str]) -> None:
+        """Subscribe.
+
+        Raises:
+            InputError: a node to be watched has no heartbeat topic.
+        """
+        self.inputs = Inputs()
+        self._joints = plane.reader(topics.JOINT_STATES, profile=qos.sensor())
+        self._chunks = plane.reader(topics.TRAJECTORY_CHUNK, profile=_deep(qos.command()))
+        self._stops = plane.reader(topics.STOP, profile=_deep(qos.latched()))
+        self._drives = plane.reader(topics.DRIVE_STATE, profile=qos.sensor())
+        self._imu = plane.reader(topics.IMU, profile=qos.sensor())
+        self._execution = plane.reader(topics.EXECUTION_VALUE)
+        self._imu_due_ns = 0
+        self._heartbeats = []
+        for node in nodes:
+            if node not in topics.HEARTBEATS:
+                raise InputError("watched_nodes", f"of {', '.join(topics.HEARTBEATS)}", node)
+            self._heartbeats.append(
+                (node, plane.reader(topics.HEARTBEATS[node], profile=qos.sensor()))
+            )
+        self._turn = 0
+        self.malformed: list[tuple[str, str]] = []  # (topic, why) of messages that could not be
+        read
+
+    def poll(self, now_ns: int) -> Inputs:
+        """Return what was received since the last call; the same object every time."""
+        inputs = self.inputs
+        inputs.clear()
+        self._poll_joints(inputs)
+        self._poll_chunks(inputs)
+        while (stop := self._stops.take()) is not None:
+            message = stop.message
+            inputs.stops.append(
+                StopRequest(message.engaged, message.source, message.reason, message.monotonic_ns)
+            )
+        if (drives := self._drives.take()) is not None:
+            try:
+                inputs.drives = drives_from_msg(drives.message, drives.receipt_ns)
+            except InputError as error:
+                self.malformed.append(("drive_state", str(error)))
+        self._turn += 1
+        if self._heartbeats:
+            node, reader = self._heartbeats[self._turn % len(self._heartbeats)]
+            if (beat := reader.take()) is not None:
+                inputs.heartbeats[node] = beat.receipt_ns
+        if now_ns >= self._imu_due_ns:
+            self._imu_due_ns = now_ns + _IMU_PERIOD_NS
+            if (imu := self._imu.take()) is not None:
+                inputs.imu = imu_from_msg(imu.message, imu.receipt_ns)
+            self._poll_execution(inputs)
+        return inputs
+
+    def _poll_joints(self, inputs: Inputs) -> None:
+        sample = self._joints.take()
+        if sample is None:
+            return
+        message = sample.message
+        stamp = message.header.stamp
+        inputs.joints = JointReading(
+            message.name,
+            message.position,
+            message.velocity,
+            message.effort,
+            stamp.sec * 1_000_000_000 + stamp.nanosec,
+            sample.receipt_ns,
+        )
+
+    def _poll_chunks(self, inputs: Inputs) -> None:
+        sample = self._chunks.take()
+        if sample is None:
+            return
+        try:
+            inputs.chunk = chunk_from_msg(sample.message)
+        except InputError as error:
+            self.malformed.append(("trajectory_chunk", str(error)))
+
+    def _poll_execution(self, inputs: Inputs) -> None:
+        sample = self._execution.take()
+        if sample is None:
+            return
+        try:
+            inputs.execution = execution_value_from_msg(sample.message)
+        except InputError as error:
+            self.malformed.append(("execution_value", str(error)))
+
+
+def _deep(profile: QoSProfile) -> QoSProfile:
+    """A reader's queue: one overwritten stop or decision would be one too many."""
+    profile.depth = _QUEUE
+    return profile

@@ -1,0 +1,170 @@
+"""Watches a running system and writes down what a report needs. Changes nothing.
+
+Subscriptions: ``cache_match``, ``execution_feedback``, ``entry_update``, ``failure_event``,
+``stop``, ``simulation/truth``, ``actuator_injector/loop_statistics``, the five heartbeats.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from rclpy.node import Node
+
+from kv_action_router.contracts import InjectorEvent, MissReason, Stage
+from kv_action_router.msg import (
+    CacheMatch,
+    EntryUpdate,
+    ExecutionFeedback,
+    FailureEvent,
+    Heartbeat,
+    LoopStatistics,
+    SimulationTruth,
+    Stop,
+)
+from kv_action_router.reporting.records import (
+    LoopCounters,
+    Passage,
+    RunRecord,
+    TrackingSample,
+)
+from kv_action_router.ros import qos
+from kv_action_router.ros.topics import (
+    CACHE_MATCH,
+    ENTRY_UPDATE,
+    EXECUTION_FEEDBACK,
+    FAILURE_EVENT,
+    HEARTBEATS,
+    LOOP_STATISTICS,
+    SIMULATION_TRUTH,
+    STOP,
+)
+
+_TRACKING_SAMPLES = 6000
+_KEPT_MATCHES = 4096
+
+
+class RunObserver:
+    """Fills a :class:`RunRecord` from the topics of a running system.
+
+    Invariant: a passage is written down once, when the first command made from it was published.
+    """
+
+    def __init__(self, node: Node, run: RunRecord) -> None:
+        self.run = run
+        self.truth: SimulationTruth | None = None
+        self.contact: SimulationTruth | None = None
+        self.states: dict[str, int] = {}
+        self.records_tracking = False
+        self._kinds: dict[int, str] = {}
+        self._image_origin_ns = 0
+        self._node = node
+        subscribe = node.create_subscription
+        self._subscriptions: list[Any] = [
+            subscribe(CacheMatch, CACHE_MATCH.name, self._on_match, qos.log_stream()),
+            subscribe(
+                ExecutionFeedback, EXECUTION_FEEDBACK.name, self._on_feedback, qos.log_stream()
+            ),
+            subscribe(EntryUpdate, ENTRY_UPDATE.name, self._on_update, qos.event()),
+            subscribe(FailureEvent, FAILURE_EVENT.name, self._on_failure, qos.event()),
+            subscribe(Stop, STOP.name, self._on_stop, qos.latched()),
+            subscribe(SimulationTruth, SIMULATION_TRUTH.name, self._on_truth, qos.event()),
+            subscribe(LoopStatistics, LOOP_STATISTICS.name, self._on_loop, qos.latched()),
+        ]
+        self._subscriptions += [
+            subscribe(Heartbeat, topic.name, self._on_heartbeat, qos.heartbeat())
+            for topic in HEARTBEATS.values()
+        ]
+
+    def reset(self, run: RunRecord) -> None:
+        """Begin a new record, e.g. after a warm-up."""
+        self.run = run
+
+    def missing(self, active: int) -> list[str]:
+        """Return the nodes that are not in the given lifecycle state yet."""
+        return [name for name in HEARTBEATS if self.states.get(name) != active]
+
+    # --- callbacks -----------------------------------------------------------------------------
+
+    def _on_match(self, message: CacheMatch) -> None:
+        kind = "refresh"
+        if message.is_decision:
+            kind = "hit" if message.hit else "miss"
+            if message.miss_reason == MissReason.NO_TARGET:
+                return
+        self._kinds[message.decision.trace_id] = kind
+        if len(self._kinds) > _KEPT_MATCHES:
+            del self._kinds[next(iter(self._kinds))]
+
+    def _on_feedback(self, message: ExecutionFeedback) -> None:
+        self.run.counters = LoopCounters(
+            ticks=message.ticks,
+            confident_ticks=message.confident_ticks,
+            missed_ticks=message.missed_ticks,
+            chunks_adopted=message.chunks_adopted,
+            chunks_late=message.chunks_late,
+            chunks_refused=message.chunks_refused,
+            commands_sent=message.commands_sent,
+            late_commands_sent=message.late_commands_sent,
+            rate_hz=message.rate_hz,
+            realtime=message.realtime,
+        )
+        if message.event == InjectorEvent.CHUNK_ADOPTED:
+            self._on_adopted(message)
+        elif message.event == InjectorEvent.NONE and self.records_tracking:
+            self._track(message)
+
+    def _on_adopted(self, message: ExecutionFeedback) -> None:
+        decision = message.decision
+        times = tuple(int(value) for value in decision.stage_monotonic_ns)
+        command_ns = times[Stage.COMMAND] or message.monotonic_ns
+        if decision.trace_id and all(times):
+            kind = self._kinds.pop(decision.trace_id, None)
+            if kind is not None:
+                self.run.passages.append(Passage(decision.trace_id, kind, times))  # type: ignore[arg-type]
+        if self._image_origin_ns:
+            self.run.image_ages_ms.append((command_ns - self._image_origin_ns) / 1e6)
+
+    def _track(self, message: ExecutionFeedback) -> None:
+        if len(self.run.tracking) < _TRACKING_SAMPLES:
+            self.run.joint_names = tuple(message.joint)
+            self.run.tracking.append(
+                TrackingSample(
+                    message.monotonic_ns * 1e-9,
+                    np.array(message.setpoint_position),
+                    np.array(message.position),
+                )
+            )
+
+    def _on_update(self, message: EntryUpdate) -> None:
+        self.run.false_hits += bool(message.false_hit)
+
+    def _on_failure(self, message: FailureEvent) -> None:
+        if message.detector == "decision_age":
+            self.run.decisions_unsent += 1
+        if message.severity >= FailureEvent.SEVERITY_WARNING:
+            text = f"{message.source}: [{message.error_code}] {message.error_msg}"
+            self.run.failures.append(text)
+
+    def _on_stop(self, message: Stop) -> None:
+        if message.engaged:
+            self.run.stops.append(f"{message.source}: {message.reason}")
+
+    def _on_truth(self, message: SimulationTruth) -> None:
+        self.truth = message
+        if math.isfinite(message.real_time_factor) and message.real_time_factor > 0.0:
+            self.run.real_time_factors.append(float(message.real_time_factor))
+        if message.event == "contact":
+            self.contact = message
+
+    def _on_loop(self, message: LoopStatistics) -> None:
+        self.run.lateness_us = {
+            "p50": float(message.lateness_p50_us),
+            "p99": float(message.lateness_p99_us),
+            "p999": float(message.lateness_p999_us),
+            "max": float(message.lateness_max_us),
+        }
+
+    def _on_heartbeat(self, message: Heartbeat) -> None:
+        self.states[message.node] = message.lifecycle_state

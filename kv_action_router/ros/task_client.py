@@ -1,0 +1,118 @@
+"""Runs tasks and places targets from a program; every wait is bounded and names its reason."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from action_msgs.msg import GoalStatus
+from rclpy.action import ActionClient
+from rclpy.node import Node
+
+from kv_action_router.action import ExecuteTask
+from kv_action_router.errors import RouterError
+from kv_action_router.ros.topics import EXECUTE_TASK, PLACE_TARGET
+from kv_action_router.srv import PlaceTarget
+
+_SPIN_S = 0.05
+
+
+class TimeOutError(RouterError):
+    """Something that was waited for did not happen in time."""
+
+    error_code = 6
+
+
+def wait_until(
+    executor: Any,
+    done: Callable[[], bool],
+    timeout: float,
+    what: Callable[[], str],
+    tick: Callable[[], None] = lambda: None,
+) -> None:
+    """Spin an executor until something is so.
+
+    Args:
+        executor: to spin.
+        done: whether it is so.
+        timeout: [s].
+        what: names what is waited for.
+        tick: called after each spin; may raise to give up.
+
+    Raises:
+        TimeOutError: saying what was waited for.
+    """
+    until = time.monotonic() + timeout
+    while not done():
+        if time.monotonic() > until:
+            raise TimeOutError(f"waited {timeout:g} s for {what()}")
+        executor.spin_once(timeout_sec=_SPIN_S)
+        tick()
+
+
+class TaskClient:
+    """Client of ``execute_task`` and ``simulation/place_target``.
+
+    The owner's executor is spun while waiting; callbacks of the same node go on.
+    """
+
+    def __init__(self, node: Node, executor: Any) -> None:
+        self._executor = executor
+        self._action = ActionClient(node, ExecuteTask, EXECUTE_TASK.name)
+        self._place = node.create_client(PlaceTarget, PLACE_TARGET.name)
+
+    def wait(
+        self,
+        done: Callable[[], bool],
+        timeout: float,
+        what: Callable[[], str],
+        tick: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Wait as :func:`wait_until` does, on the owner's executor."""
+        wait_until(self._executor, done, timeout, what, tick)
+
+    def wait_for_servers(self, timeout: float, tick: Callable[[], None] = lambda: None) -> None:
+        """Wait until both servers are there."""
+        self.wait(
+            lambda: self._action.server_is_ready() and self._place.service_is_ready(),
+            timeout,
+            lambda: f"{EXECUTE_TASK.name} and {PLACE_TARGET.name}",
+            tick,
+        )
+
+    def place_random_target(self, timeout: float = 5.0) -> PlaceTarget.Response:
+        """Put the target on a random place.
+
+        Raises:
+            TimeOutError: no answer.
+            RouterError: the simulation refused, with its reason.
+        """
+        future = self._place.call_async(PlaceTarget.Request(random=True))
+        self.wait(future.done, timeout, lambda: f"an answer of {PLACE_TARGET.name}")
+        answer = future.result()
+        if not answer.success:
+            raise RouterError(f"target not placed: {answer.message}")
+        return answer
+
+    def execute(
+        self, task: str, timeout: float, tick: Callable[[], None] = lambda: None
+    ) -> ExecuteTask.Result:
+        """Run a task to its end and return the result, also when it failed.
+
+        Raises:
+            TimeOutError: no answer, or no end in time.
+            RouterError: the goal was rejected.
+        """
+        goal = ExecuteTask.Goal(task=task, timeout=float(timeout))
+        sent = self._action.send_goal_async(goal)
+        self.wait(sent.done, 5.0, lambda: f"{EXECUTE_TASK.name} to take the goal", tick)
+        handle = sent.result()
+        if not handle.accepted:
+            raise RouterError(f"task {task!r} was rejected")
+        ended = handle.get_result_async()
+        self.wait(ended.done, timeout + 5.0, lambda: f"the end of task {task!r}", tick)
+        answer = ended.result()
+        if answer.status not in (GoalStatus.STATUS_SUCCEEDED, GoalStatus.STATUS_ABORTED):
+            answer.result.success = False
+        return answer.result
