@@ -243,7 +243,10 @@ class Pose:
 
 @dataclass(frozen=True, slots=True)
 class TargetEstimate:
-    """The thing to act on: pose in the base frame, covariance (6, 6) [m^2, rad^2], x y z roll pitch yaw."""
+    """The thing to act on: pose in the base frame and its covariance.
+
+    ``covariance`` is (6, 6) [m^2, rad^2], in the order x, y, z, roll, pitch, yaw (REP 103).
+    """
 
     pose: Pose
     covariance: FloatArray

@@ -10,8 +10,7 @@ from typing import Any
 
 from rclpy.node import Node
 
-UNKNOWN_NODE = "_NODE_NAME_UNKNOWN_"  # what rcl calls an endpoint whose node it has not heard of
-yet
+UNKNOWN_NODE = "_NODE_NAME_UNKNOWN_"  # rcl's name while the node is unheard of
 
 
 @dataclass(frozen=True)

@@ -51,8 +51,7 @@ class InjectorInputs:
                 (node, plane.reader(topics.HEARTBEATS[node], profile=qos.sensor()))
             )
         self._turn = 0
-        self.malformed: list[tuple[str, str]] = []  # (topic, why) of messages that could not be
-        read
+        self.malformed: list[tuple[str, str]] = []  # (topic, why) it is unreadable
 
     def poll(self, now_ns: int) -> Inputs:
         """Return what was received since the last call; the same object every time."""

@@ -32,7 +32,7 @@ class Sample(NamedTuple):
     Attributes:
         message: the ROS message (bytes for a raw reader).
         receipt_ns: CLOCK_MONOTONIC at which it reached this process [ns], never later than the
-            truth allows: where the wall clock cannot be trusted it is the time of the previous poll.
+            truth allows: without a wall clock to trust, it is the time of the previous poll.
         origin_ns: DDS source time stamp, moved to CLOCK_MONOTONIC [ns].
         number: publication sequence number of its writer; gaps count overwritten samples.
     """
