@@ -99,15 +99,19 @@ class PhysicsLoop:
     def call(self, function: Callable[[], None], timeout: float = 1.0) -> bool:
         """Run a function on the loop's thread before its next step; return whether it has run."""
         done = threading.Event()
+        given_up = False
 
         def run() -> None:
+            if given_up:
+                return
             try:
                 function()
             finally:
                 done.set()
 
         self._calls.append(run)
-        return done.wait(timeout)
+        given_up = not done.wait(timeout)
+        return not given_up
 
     def _run(self) -> None:
         if self._priority > 0:

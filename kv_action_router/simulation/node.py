@@ -129,9 +129,10 @@ class SimulationNode(Node):
 
     def stamp_ns(self) -> int:
         """Return the node's time [ns]."""
-        if self._on_wall_clock:  # the node's clock gives the same for ten times the price
-            return time.time_ns()
-        return int(self.get_clock().now().nanoseconds)
+        # Without use_sim_time the node's clock gives the same for ten times the price; with it, it
+        # stands at 0 until somebody publishes /clock.
+        simulated = 0 if self._on_wall_clock else int(self.get_clock().now().nanoseconds)
+        return simulated or time.time_ns()
 
     def poll_commands(self, now_ns: int) -> None:
         """Give new commands to the drives, in the order in which they came."""
