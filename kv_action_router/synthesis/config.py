@@ -36,9 +36,7 @@ class SynthesisConfig(Configuration):
     line_acceleration: float = parameter(
         0.6, "acceleration along lines", unit="m/s^2", minimum=0.01, maximum=50.0
     )
-    line_jerk: float = parameter(
-        8.0, "jerk along lines", unit="m/s^3", minimum=0.1, maximum=1000.0
-    )
+    line_jerk: float = parameter(8.0, "jerk along lines", unit="m/s^3", minimum=0.1, maximum=1000.0)
     line_tolerance: float = parameter(
         0.002,
         "largest distance of a line's motion from the line",

@@ -311,3 +311,7 @@ def _now() -> int:
 def main(arguments: list[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM."""
     return run(lambda: [BehaviorSynthesizerNode()], arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -80,7 +80,7 @@ def test_continuous_joints_are_shifted_by_whole_turns(turns: int) -> None:
     motion = cached()
     position = motion.start + np.array([0.1, 0.1 + turns * 2.0 * np.pi])
     made = shifted_by_turns(motion, position, np.array([False, True]))
-    assert np.allclose(made.start, motion.start + [0.0, turns * 2.0 * np.pi])
+    assert np.allclose(made.start, motion.start + np.array([0.0, turns * 2.0 * np.pi]))
     assert np.allclose(made.derivative(0.5, 1), motion.derivative(0.5, 1))
     assert np.abs(made.start - position).max() < np.pi
 

@@ -45,7 +45,7 @@ def test_free_motion_reaches_the_target_inside_all_limits(
     for got, wanted in zip(motion.state(0.0), start, strict=True):
         assert np.allclose(got, wanted, atol=1e-8)
     tip, rotation = model.forward(motion.end)
-    assert np.allclose(tip, where.position + [0.0, 0.0, 0.06], atol=1e-5)
+    assert np.allclose(tip, where.position + np.array([0.0, 0.0, 0.06]), atol=1e-5)
     assert rotation[2, 2] == pytest.approx(-1.0, abs=1e-5)
     check_limits(motion, model)
 
@@ -62,7 +62,7 @@ def test_line_is_straight_and_keeps_its_speed(
     start = MotionState.at_rest(approach.end)
     motion = source.plan(PlanRequest(task.stages[1], start, where, NO_SPHERES))
     first, last = model.forward(motion.start)[0], model.forward(motion.end)[0]
-    assert np.allclose(last, where.position + [0.0, 0.0, -0.015], atol=2e-5)
+    assert np.allclose(last, where.position + np.array([0.0, 0.0, -0.015]), atol=2e-5)
     times = np.linspace(0.0, motion.duration, 40)
     assert distance_from_line(model, motion.derivative(times, 0), first, last) < 3e-4
     tips = np.array([model.forward(q)[0] for q in motion.derivative(times, 0)])
