@@ -1,7 +1,7 @@
 """Messages of a driver that are made once and filled in place: no allocation at 500 Hz.
 
-Each class owns one ``message``; its ``fill`` returns it. The message must be published before the
-next ``fill``. What is rare is made anew by a function.
+Fast streams are patched bytes (``serialized.py``). The classes here own one ``message`` each, which
+``fill`` returns; it must be published before the next ``fill``. What is rare is made anew.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from sensor_msgs.msg import CameraInfo, Image, Imu, JointState
 
 from kv_action_router.contracts import FloatArray
 from kv_action_router.msg import DriveState, SimulationTruth
+from kv_action_router.ros.serialized import Marks, PatchedMessage
 
 
 def set_stamp(stamp: Time, nanoseconds: int) -> None:
@@ -25,77 +26,52 @@ def set_stamp(stamp: Time, nanoseconds: int) -> None:
     stamp.sec, stamp.nanosec = divmod(nanoseconds, 1_000_000_000)
 
 
-class JointStateMessage:
-    """Joint states of named joints."""
-
-    def __init__(self, names: Sequence[str], frame_id: str) -> None:
-        size = len(names)
-        self.message = JointState(name=list(names))
-        self.message.header.frame_id = frame_id
-        self.message.position = array("d", bytes(8 * size))
-        self.message.velocity = array("d", bytes(8 * size))
-        self.message.effort = array("d", bytes(8 * size))
-        self._position = np.frombuffer(self.message.position)
-        self._velocity = np.frombuffer(self.message.velocity)
-        self._effort = np.frombuffer(self.message.effort)
-
-    def fill(
-        self, stamp_ns: int, position: FloatArray, velocity: FloatArray, effort: FloatArray
-    ) -> JointState:
-        """Write positions [rad], velocities [rad/s] and efforts [N m], each (n,)."""
-        set_stamp(self.message.header.stamp, stamp_ns)
-        self._position[:] = position
-        self._velocity[:] = velocity
-        self._effort[:] = effort
-        return self.message
+def joint_state_message(names: Sequence[str], frame_id: str) -> PatchedMessage:
+    """Return joint states to fill with position, velocity and effort in SI units, each (n,)."""
+    marks = Marks()
+    size = len(names)
+    message = JointState(name=list(names))
+    message.header.frame_id = frame_id
+    message.position = marks.take(size)
+    message.velocity = marks.take(size)
+    message.effort = marks.take(size)
+    return PatchedMessage(message, marks)
 
 
-class WrenchMessage:
-    """A wrench at a frame."""
-
-    def __init__(self, frame_id: str) -> None:
-        self.message = WrenchStamped()
-        self.message.header.frame_id = frame_id
-
-    def fill(self, stamp_ns: int, force: FloatArray, torque: FloatArray) -> WrenchStamped:
-        """Write force [N] (3,) and torque [N m] (3,)."""
-        set_stamp(self.message.header.stamp, stamp_ns)
-        wrench = self.message.wrench
-        wrench.force.x, wrench.force.y, wrench.force.z = force.tolist()
-        wrench.torque.x, wrench.torque.y, wrench.torque.z = torque.tolist()
-        return self.message
+def wrench_message(frame_id: str) -> PatchedMessage:
+    """Return a wrench to fill with force [N] and torque [N m] in one array (6,)."""
+    marks = Marks()
+    message = WrenchStamped()
+    message.header.frame_id = frame_id
+    for vector in (message.wrench.force, message.wrench.torque):
+        vector.x, vector.y, vector.z = marks.take(3)
+    return PatchedMessage(message, marks)
 
 
-class ImuMessage:
-    """An IMU sample."""
+def imu_message(frame_id: str, acceleration_noise: float, gyro_noise: float) -> PatchedMessage:
+    """Return an IMU sample to fill.
 
-    def __init__(self, frame_id: str, acceleration_noise: float, gyro_noise: float) -> None:
-        """Set the frame, and standard deviations [m/s^2], [rad/s] for the covariances."""
-        self.message = Imu()
-        self.message.header.frame_id = frame_id
-        for covariance, deviation in (
-            (self.message.orientation_covariance, 1e-3),
-            (self.message.angular_velocity_covariance, gyro_noise),
-            (self.message.linear_acceleration_covariance, acceleration_noise),
-        ):
-            covariance[0] = covariance[4] = covariance[8] = deviation**2
+    It takes orientation x, y, z, w (4,), rate [rad/s] (3,) and acceleration [m/s^2] (3,).
 
-    def fill(
-        self,
-        stamp_ns: int,
-        orientation: FloatArray,
-        angular_velocity: FloatArray,
-        linear_acceleration: FloatArray,
-    ) -> Imu:
-        """Write orientation x, y, z, w (4,), rate [rad/s] (3,) and acceleration [m/s^2] (3,)."""
-        message = self.message
-        set_stamp(message.header.stamp, stamp_ns)
-        turn, rate = message.orientation, message.angular_velocity
-        acceleration = message.linear_acceleration
-        turn.x, turn.y, turn.z, turn.w = orientation.tolist()
-        rate.x, rate.y, rate.z = angular_velocity.tolist()
-        acceleration.x, acceleration.y, acceleration.z = linear_acceleration.tolist()
-        return message
+    Args:
+        frame_id: of the sensor.
+        acceleration_noise: standard deviation [m/s^2], for the covariance.
+        gyro_noise: standard deviation [rad/s], for the covariance.
+    """
+    marks = Marks()
+    message = Imu()
+    message.header.frame_id = frame_id
+    for covariance, deviation in (
+        (message.orientation_covariance, 1e-3),
+        (message.angular_velocity_covariance, gyro_noise),
+        (message.linear_acceleration_covariance, acceleration_noise),
+    ):
+        covariance[0] = covariance[4] = covariance[8] = deviation**2
+    turn = message.orientation
+    turn.x, turn.y, turn.z, turn.w = marks.take(4)
+    for vector in (message.angular_velocity, message.linear_acceleration):
+        vector.x, vector.y, vector.z = marks.take(3)
+    return PatchedMessage(message, marks)
 
 
 class DriveStateMessage:

@@ -15,9 +15,9 @@ from kv_action_router.ros.sensor_messages import (
     CameraInfoMessage,
     DriveStateMessage,
     ImageMessage,
-    ImuMessage,
-    JointStateMessage,
-    WrenchMessage,
+    imu_message,
+    joint_state_message,
+    wrench_message,
 )
 
 BASE_FRAME = "base_link"
@@ -37,9 +37,9 @@ class RobotPublishers:
         self, node: Node, names: Sequence[str], acceleration_noise: float, gyro_noise: float
     ) -> None:
         """Create the publishers; noise [m/s^2] and [rad/s] goes into the IMU's covariances."""
-        self._joints = JointStateMessage(names, BASE_FRAME)
-        self._wrench = WrenchMessage(TOOL_FRAME)
-        self._imu = ImuMessage(TOOL_FRAME, acceleration_noise, gyro_noise)
+        self._joints = joint_state_message(names, BASE_FRAME)
+        self._wrench = wrench_message(TOOL_FRAME)
+        self._imu = imu_message(TOOL_FRAME, acceleration_noise, gyro_noise)
         self._drives = DriveStateMessage(names)
         self._joint_publisher = create(node, topics.JOINT_STATES)
         self._wrench_publisher = create(node, topics.WRENCH)
@@ -50,9 +50,9 @@ class RobotPublishers:
         """Publish position [rad], velocity [rad/s] and effort [N m], each (n,)."""
         self._joint_publisher.publish(self._joints.fill(stamp_ns, *readings))
 
-    def wrench(self, stamp_ns: int, force: FloatArray, torque: FloatArray) -> None:
-        """Publish force [N] (3,) and torque [N m] (3,)."""
-        self._wrench_publisher.publish(self._wrench.fill(stamp_ns, force, torque))
+    def wrench(self, stamp_ns: int, wrench: FloatArray) -> None:
+        """Publish force [N] and torque [N m] in one array (6,)."""
+        self._wrench_publisher.publish(self._wrench.fill(stamp_ns, wrench))
 
     def imu(self, stamp_ns: int, *readings: FloatArray) -> None:
         """Publish orientation x, y, z, w, rate [rad/s] and acceleration [m/s^2]."""

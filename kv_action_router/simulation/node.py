@@ -163,7 +163,7 @@ class SimulationNode(Node):
         joints.read(plant.position, plant.velocity, plant.drives.torque)
         self._outputs.joints(stamp_ns, joints.position, joints.velocity, joints.effort)
         wrench.read()
-        self._outputs.wrench(stamp_ns, wrench.force, wrench.torque)
+        self._outputs.wrench(stamp_ns, wrench.wrench)
 
     def imu(self, stamp_ns: int) -> None:
         """Publish the IMU."""

@@ -69,8 +69,9 @@ class WrenchSensor:
         config: SimulationConfig,
         generator: np.random.Generator,
     ) -> None:
-        self.force: FloatArray = np.zeros(3)  # [N]
-        self.torque: FloatArray = np.zeros(3)  # [N m]
+        self.wrench: FloatArray = np.zeros(6)
+        self.force: FloatArray = self.wrench[:3]  # [N]
+        self.torque: FloatArray = self.wrench[3:]  # [N m]
         site = model.site(WRENCH_SITE).id
         body = int(model.site_bodyid[site])
         self._weight = model.body_subtreemass[body] * model.opt.gravity
