@@ -1,7 +1,7 @@
 """Stage 4: trajectory chunks to actuator commands.
 
-Everything but ``node.py`` runs without ROS. The execution layer can be used alone, inside somebody's
-own driver:
+Everything but ``node.py`` runs without ROS. The execution layer can be used alone, inside
+somebody's own driver:
 
     from kv_action_router.injection import load_execution_value, update_cache
 

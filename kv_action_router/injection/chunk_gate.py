@@ -1,4 +1,4 @@
-"""Which chunks may be followed at all: own epoch, newer, in time, and a decision where one is due."""
+"""Which chunks may be followed: own epoch, newer, in time, and a decision where one is due."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CLOCK_SLACK_NS = 1_000_000  # two processes may read one clock in either order
 _EARLIEST_NS = 20_000_000  # a chunk may start this far in the future
 
 
-class Refusal(ChunkRefusedError):
+class RefusalError(ChunkRefusedError):
     """A chunk is not followed; ``kind`` is the event that says so."""
 
     def __init__(self, kind: InjectorEvent, message: str) -> None:
@@ -31,8 +31,8 @@ class Refusal(ChunkRefusedError):
 class ChunkGate:
     """Admits chunks.
 
-    Invariant: what is admitted has the epoch in force, a sequence above the last one adopted in this
-    epoch, and a trigger that is at most 15 ms old.
+    Invariant: what is admitted has the epoch in force, a sequence above the last one adopted in
+    this epoch, and a trigger that is at most 15 ms old.
     """
 
     def __init__(
@@ -83,21 +83,21 @@ class ChunkGate:
         """Check what can be told from the header.
 
         Raises:
-            Refusal: naming the limit and the value received.
+            RefusalError: naming the limit and the value received.
         """
         decision = chunk.decision
         if decision.epoch != epoch:
-            raise Refusal(
+            raise RefusalError(
                 InjectorEvent.CHUNK_EPOCH, f"epoch must be {epoch}, got {decision.epoch}"
             )
         if decision.sequence <= self.last_sequence:
-            raise Refusal(
+            raise RefusalError(
                 InjectorEvent.CHUNK_ORDER,
                 f"sequence must be above {self.last_sequence}, got {decision.sequence}",
             )
         age = now_ns - decision.trigger_monotonic_ns
         if age < -_CLOCK_SLACK_NS or chunk.anchor_ns - now_ns > _EARLIEST_NS:
-            raise Refusal(
+            raise RefusalError(
                 InjectorEvent.CHUNK_INVALID,
                 f"trigger and anchor must not lie in the future, got {-age * 1e-6:.1f} ms and "
                 f"{(chunk.anchor_ns - now_ns) * 1e-6:.1f} ms",
@@ -105,12 +105,13 @@ class ChunkGate:
         if age > TRIGGER_DEADLINE_NS:
             raise self.late(age)
         if now_ns - chunk.anchor_ns >= END_NS:
-            raise Refusal(
+            raise RefusalError(
                 InjectorEvent.CHUNK_LATE,
-                f"ended before it arrived: its anchor is {(now_ns - chunk.anchor_ns) * 1e-6:.1f} ms old",
+                "ended before it arrived: its anchor is "
+                f"{(now_ns - chunk.anchor_ns) * 1e-6:.1f} ms old",
             )
         if self.needs_decision and chunk.kind is not ChunkKind.DECISION:
-            raise Refusal(
+            raise RefusalError(
                 InjectorEvent.CHUNK_INVALID, "must be a fresh decision after a stop or fail-safe"
             )
 
@@ -118,11 +119,11 @@ class ChunkGate:
         """Check that a decision after a stop or fail-safe starts at the measured state, at rest.
 
         Raises:
-            Refusal: naming the joint.
+            RefusalError: naming the joint.
         """
         for i, name in enumerate(joints.names):
             if abs(table.velocity[0][i]) > self._velocity:
-                raise Refusal(
+                raise RefusalError(
                     InjectorEvent.CHUNK_INVALID,
                     f"{name} must start with at most {self._velocity} rad/s, got "
                     f"{table.velocity[0][i]:.4f}",
@@ -131,16 +132,17 @@ class ChunkGate:
             if joints.continuous[i]:
                 distance = joints.shortest_turn(distance)
             if not table.relative[i] and abs(distance) > self._distance:
-                raise Refusal(
+                raise RefusalError(
                     InjectorEvent.CHUNK_INVALID,
                     f"{name} must start within {self._distance} rad of the measured state, got "
                     f"{abs(distance):.4f}",
                 )
 
     @staticmethod
-    def late(age_ns: int) -> Refusal:
+    def late(age_ns: int) -> RefusalError:
         """Return the refusal of a chunk whose trigger is too old."""
-        return Refusal(
+        return RefusalError(
             InjectorEvent.CHUNK_LATE,
-            f"trigger must be at most {TRIGGER_DEADLINE_NS * 1e-6:.0f} ms old, got {age_ns * 1e-6:.1f} ms",
+            f"trigger must be at most {TRIGGER_DEADLINE_NS * 1e-6:.0f} ms old, got "
+            f"{age_ns * 1e-6:.1f} ms",
         )

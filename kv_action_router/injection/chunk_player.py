@@ -39,7 +39,7 @@ class ChunkPlayer:
         self._shift[:] = other._shift
 
     def load(self, table: ChunkTable, now_ns: int, position: Sequence[float]) -> None:
-        """Play a chunk; continuous joints are shifted by whole turns to be near ``position`` [rad] (n,)."""
+        """Play a chunk; whole turns bring continuous joints near ``position`` [rad] (n,)."""
         self.table = table
         self._shift[:] = self._zero
         entry, _, _ = self.state(now_ns)
@@ -129,8 +129,8 @@ class ChunkPlayer:
             farthest: distance that is still accepted [rad].
 
         Raises:
-            ChunkRefusedError: the chunk is too far away, or cannot be reached inside limits in time;
-                ``offset`` is then unchanged.
+            ChunkRefusedError: the chunk is too far away, or cannot be reached inside limits in
+                time; ``offset`` is then unchanged.
         """
         p, v, a = self.state(last_ns)
         for i in range(self._n):

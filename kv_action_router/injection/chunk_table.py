@@ -1,4 +1,4 @@
-"""A chunk, checked and rearranged for the control loop: nothing that is not finite, known and inside limits."""
+"""A chunk, checked and rearranged for the control loop: finite, known and inside limits."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from kv_action_router.contracts import (
     CHUNK_DURATION,
@@ -32,7 +33,8 @@ _DISAGREEMENT = 0.02  # [rad/s] between the positions' slope and the velocities
 class ChunkTable:
     """Samples of one chunk in the model's joint order.
 
-    Invariant: finite; velocities are the positions' slope; all inside the limits that were in force.
+    Invariant: finite; velocities are the positions' slope; all inside the limits that were in
+    force.
 
     Attributes:
         chunk: that it was made from.
@@ -73,9 +75,10 @@ def check_chunk(chunk: TrajectoryChunk, model: JointModel, limits: Snapshot) -> 
         )
     position, velocity, relative = _arrange(chunk, samples, model)
     acceleration = np.empty_like(velocity)
-    acceleration[:-1] = np.diff(velocity, axis=0) / CHUNK_PERIOD
-    acceleration[-1] = acceleration[-2]
-    _check_limits(model, limits, position, velocity, acceleration, np.array(relative))
+    with np.errstate(over="ignore", invalid="ignore"):  # finite numbers may still be enormous
+        acceleration[:-1] = np.diff(velocity, axis=0) / CHUNK_PERIOD
+        acceleration[-1] = acceleration[-2]
+        _check_limits(model, limits, position, velocity, acceleration, np.array(relative))
     for output in chunk.auxiliary:
         if not (math.isfinite(output.value) and 0.0 <= output.time <= CHUNK_DURATION):
             raise ChunkRefusedError(
@@ -130,7 +133,7 @@ def _check_limits(
     position: FloatArray,
     velocity: FloatArray,
     acceleration: FloatArray,
-    relative: FloatArray,
+    relative: npt.NDArray[np.bool_],
 ) -> None:
     names = model.joint_names
     bounded = ~(relative | model.continuous)
@@ -164,7 +167,7 @@ def _check(
 ) -> None:
     ratio = value / limit
     i = int(np.argmax(ratio))
-    if ratio[i] > _RATIO_SLACK:
+    if not ratio[i] <= _RATIO_SLACK:
         raise ChunkRefusedError(
             f"{what} of {names[i]} must be at most {limit[i]:.4f} {unit}, got {value[i]:.4f}"
         )

@@ -16,15 +16,24 @@ class InjectionConfig(Configuration):
     """What the injector can be told; every field is a ROS parameter of ``actuator_injector``."""
 
     robot: str = parameter("ur5e", "robot model, or the path of its YAML file")
+    robot_id: str = parameter("ur5e", "identity of the robot")
     joint_prefix: str = parameter("", "prefix of the robot's joint names")
     execution_values: str = parameter(
-        "", "YAML file of the execution values at start; empty = the one that comes with the package"
+        "",
+        "YAML file of the execution values at start; empty = the one that comes with the package",
     )
     command_interface: str = parameter(
         "effort", "what the drives are commanded in", choices=INTERFACES
     )
     output: str = parameter("ros2_control", "adapter that sends the commands", choices=OUTPUTS)
     output_topic: str = parameter("", "topic of the commands; empty = the adapter's own")
+    drive_timeout: float = parameter(
+        0.040,
+        "silence after which the drives brake by themselves; 0 = they do not",
+        unit="s",
+        minimum=0.0,
+        maximum=1.0,
+    )
     dry_run: bool = parameter(False, "compute everything, send no command")
     rate: float = parameter(500.0, "of the control loop", unit="Hz", minimum=50.0, maximum=1000.0)
     gravity_free_drives: tuple[str, ...] = parameter(
@@ -49,8 +58,11 @@ class InjectionConfig(Configuration):
         3.0, "a source not seen since activation counts as lost after", unit="s", minimum=0.0
     )
     overrun_limit: float = parameter(
-        0.040, "a loop that was late by this fails safe (the drive has braked by then)", unit="s",
-        minimum=0.005, maximum=0.5,
+        0.040,
+        "a loop that was late by this fails safe (the drive has braked by then)",
+        unit="s",
+        minimum=0.005,
+        maximum=0.5,
     )
     watched_nodes: tuple[str, ...] = parameter(
         ("task_key_encoder", "cache_manager", "behavior_synthesizer", "failure_monitor"),
@@ -59,23 +71,33 @@ class InjectionConfig(Configuration):
 
     # set-points
     blend_time: float = parameter(
-        0.020, "shortest blend from the own set-point into a chunk", unit="s", minimum=0.002,
+        0.020,
+        "shortest blend from the own set-point into a chunk",
+        unit="s",
+        minimum=0.002,
         maximum=0.1,
     )
     blend_time_limit: float = parameter(
-        0.200, "longest blend; a chunk that needs more is refused", unit="s", minimum=0.002,
+        0.200,
+        "longest blend; a chunk that needs more is refused",
+        unit="s",
+        minimum=0.002,
         maximum=1.0,
     )
     chunk_distance_limit: float = parameter(
         0.2, "a chunk that starts farther from the set-point is refused", unit="rad", minimum=0.0
     )
     decision_distance_limit: float = parameter(
-        0.05, "after a stop or fail-safe, a decision must start this near to the measured state",
-        unit="rad", minimum=0.0,
+        0.05,
+        "after a stop or fail-safe, a decision must start this near to the measured state",
+        unit="rad",
+        minimum=0.0,
     )
     decision_velocity_limit: float = parameter(
-        0.05, "after a stop or fail-safe, largest velocity at the start of a decision",
-        unit="rad/s", minimum=0.0,
+        0.05,
+        "after a stop or fail-safe, largest velocity at the start of a decision",
+        unit="rad/s",
+        minimum=0.0,
     )
     starvation_deceleration: float = parameter(
         0.8, "share of the acceleration limit used when chunks run out", minimum=0.05, maximum=1.0
@@ -87,15 +109,21 @@ class InjectionConfig(Configuration):
         1.0, "share of the acceleration limit used by the fail-safe", minimum=0.05, maximum=1.0
     )
     fail_safe_duration: float = parameter(
-        0.020, "interpolation from the last command to the fail-safe value", unit="s",
-        minimum=0.002, maximum=0.5,
+        0.020,
+        "interpolation from the last command to the fail-safe value",
+        unit="s",
+        minimum=0.002,
+        maximum=0.5,
     )
     rest_velocity: float = parameter(
         0.01, "a joint at rest is not faster", unit="rad/s", minimum=0.001, maximum=0.1
     )
     publish_margin: float = parameter(
-        0.0005, "what is left of a trigger's 15 ms when the command goes out, at least", unit="s",
-        minimum=0.0, maximum=0.005,
+        0.0005,
+        "what is left of a trigger's 15 ms when the command goes out, at least",
+        unit="s",
+        minimum=0.0,
+        maximum=0.005,
     )
 
     # control law
@@ -103,12 +131,18 @@ class InjectionConfig(Configuration):
         8.0, "velocity interface: gain from position error", unit="1/s", minimum=0.0, maximum=100.0
     )
     velocity_filter: float = parameter(
-        0.004, "time constant of velocities that are not measured but differentiated", unit="s",
-        minimum=0.0, maximum=0.1,
+        0.004,
+        "time constant of velocities that are not measured but differentiated",
+        unit="s",
+        minimum=0.0,
+        maximum=0.1,
     )
     protective_hold: float = parameter(
-        0.020, "a drive at its protective limit for this long loses its confidence", unit="s",
-        minimum=0.0, maximum=1.0,
+        0.020,
+        "a drive at its protective limit for this long loses its confidence",
+        unit="s",
+        minimum=0.0,
+        maximum=1.0,
     )
     temperature_hysteresis: float = parameter(
         5.0, "a derated drive recovers this far below its temperature limit", unit="K", minimum=0.1
@@ -116,7 +150,9 @@ class InjectionConfig(Configuration):
 
     # real time
     loop_priority: int = parameter(
-        5, "how far the loop thread stands above the process's SCHED_FIFO priority", minimum=0,
+        5,
+        "how far the loop thread stands above the process's SCHED_FIFO priority",
+        minimum=0,
         maximum=40,
     )
     lock_memory: bool = parameter(True, "keep the process in memory (mlockall)")
@@ -128,11 +164,14 @@ class InjectionConfig(Configuration):
         super().__post_init__()
         if self.blend_time_limit < self.blend_time:
             raise ConfigError(
-                "blend_time_limit", f"at least blend_time {self.blend_time} s", self.blend_time_limit
+                "blend_time_limit",
+                f"at least blend_time {self.blend_time} s",
+                self.blend_time_limit,
             )
         if self.output != "ros2_control" and self.command_interface in ("effort", "duty"):
             raise ConfigError(
-                "command_interface", f"velocity or position with output {self.output}",
+                "command_interface",
+                f"velocity or position with output {self.output}",
                 self.command_interface,
             )
 

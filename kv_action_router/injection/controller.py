@@ -2,8 +2,8 @@
 
     inputs -> measure -> supervise -> consider the chunk -> move the set-point -> law -> command
 
-One thread calls :meth:`InjectionController.tick`. Nothing here logs, locks or waits; what others must
-know goes into ``modes.events``.
+One thread calls :meth:`InjectionController.tick`. Nothing here logs, locks or waits; what others
+must know goes into ``modes.events``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kv_action_router.contracts import (
     TrajectoryChunk,
 )
 from kv_action_router.errors import ChunkRefusedError, InjectionError
-from kv_action_router.injection.chunk_gate import ChunkGate, Refusal
+from kv_action_router.injection.chunk_gate import ChunkGate, RefusalError
 from kv_action_router.injection.config import InjectionConfig
 from kv_action_router.injection.drives import Drives
 from kv_action_router.injection.events import Counters
@@ -33,8 +33,9 @@ from kv_action_router.injection.signals import Command, Inputs
 class InjectionController:
     """Turns chunks and joint states into commands.
 
-    Invariants, for any sequence of inputs: commands are finite and inside the limits in force; set-points
-    move by at most v_max dt and a_max dt a tick; a chunk is followed in the state FOLLOW only.
+    Invariants, for any sequence of inputs: commands are finite and inside the limits in force;
+    set-points move by at most v_max dt and a_max dt a tick; a chunk is followed in the state FOLLOW
+    only.
 
     Attributes:
         joints: measured state.
@@ -133,8 +134,13 @@ class InjectionController:
             self._move(now_ns)
         return self.command
 
+    def malformed(self, reason: str, now_ns: int) -> None:
+        """Note a chunk that could not even be read."""
+        self.counters.chunks_refused += 1
+        self.modes.say(InjectorEvent.CHUNK_INVALID, reason, now_ns, source="behavior_synthesizer")
+
     def withdraw(self, now_ns: int) -> Command:
-        """Take the chunk back that this tick adopted, since its first command would go out too late."""
+        """Take back the chunk that this tick adopted: its first command would go out too late."""
         chunk = self.command.adopting
         if chunk is not None:
             self.command.adopting = None
@@ -197,7 +203,7 @@ class InjectionController:
         self.command.publish_before_ns = trigger_ns + TRIGGER_DEADLINE_NS - self._margin_ns
 
     def _refuse(self, error: ChunkRefusedError, now_ns: int, chunk: TrajectoryChunk) -> None:
-        kind = error.kind if isinstance(error, Refusal) else InjectorEvent.CHUNK_INVALID
+        kind = error.kind if isinstance(error, RefusalError) else InjectorEvent.CHUNK_INVALID
         if kind is InjectorEvent.CHUNK_LATE:
             self.counters.chunks_late += 1
         else:

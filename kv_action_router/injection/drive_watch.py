@@ -52,7 +52,10 @@ class DriveWatch:
                 self._clamped[i] += dt
                 if self._clamped[i] >= self._protective_hold:
                     return i, DriveFault.CLAMP
-            if abs(sent[i]) > limits.stall_effort[i] and abs(velocity[i]) < limits.stall_velocity[i]:
+            if (
+                abs(sent[i]) > limits.stall_effort[i]
+                and abs(velocity[i]) < limits.stall_velocity[i]
+            ):
                 self._stalled[i] += dt
                 if self._stalled[i] >= _STALL_HOLD:
                     return i, DriveFault.STALL

@@ -1,7 +1,8 @@
-"""Execution layer: what a drive's own feedback does to its execution value. No ROS, no control loop.
+"""Execution layer: what a drive's own feedback does to its execution value. No ROS, no loop.
 
-A value *dies* only through a physical predicate: temperature, protective clamp, stall, a jump of the
-wheel speed. Then its confidence bit falls; a hot drive also switches to its stored derated share.
+A value *dies* only through a physical predicate: temperature, protective clamp, stall, a jump of
+the wheel speed. Then its confidence bit falls; a hot drive also switches to its stored derated
+share.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ def update_cache(
 ) -> ExecutionValue:
     """Return the execution value after one sample of a robot's feedback.
 
-    Drive temperatures over their limit lower the confidence bit and the derating, and raise them again
-    5 K below it. A joint state that shows a protective effort, or a stall, lowers the bit; only a new value
-    raises it then. An IMU sample moves the three trims.
+    Drive temperatures over their limit lower the confidence bit and the derating, and raise them
+    again 5 K below it. A joint state that shows a protective effort, or a stall, lowers the bit;
+    only a new value raises it then. An IMU sample moves the three trims.
 
     Args:
         sample: drive feedback, joint state or IMU sample; what is not measured is left out.

@@ -1,8 +1,9 @@
 """Execution values in force: an immutable snapshot that is swapped as a whole.
 
-The control loop is the only writer; any thread may read. A reader takes ``table.current`` once and uses
-that object: a swap is one reference assignment, so that no reader ever sees half of an old and half of a
-new value. Writing into a snapshot in place would break that (and raises, its arrays are read-only).
+The control loop is the only writer; any thread may read. A reader takes ``table.current`` once and
+uses that object: a swap is one reference assignment, so that no reader ever sees half of an old and
+half of a new value. Writing into a snapshot in place would break that (and raises, its arrays are
+read-only).
 """
 
 from __future__ import annotations
@@ -138,7 +139,9 @@ def _unpack(value: ExecutionValue, model: JointModel) -> Snapshot:
         derivative=row("derivative_gain"),
         integral_limit=row("integral_limit"),
         gravity_scale=row("gravity_scale"),
-        effort_limit=smallest(stage * derating, protective * derating, model.effort_limit * derating),
+        effort_limit=smallest(
+            stage * derating, protective * derating, model.effort_limit * derating
+        ),
         protective_effort=smallest(protective, model.effort_limit),
         velocity_limit=smallest(
             columns[:, SLOT["stage_velocity_limit"]],

@@ -1,11 +1,12 @@
 """Fail-safe: from the last command to a safe value, by interpolation, for each kind of interface.
 
-| interface | while it moves | at rest | without joint states |
-|---|---|---|---|
-| effort | gravity compensation, damped toward a velocity that ramps to 0; no stiffness | holds the measured pose | gravity and deceleration of the ramp, then silence: the drive's own time-out brakes |
-| duty | as effort; 0 for drives declared gravity-free | likewise | as effort |
-| velocity | ramps to 0 | 0 | likewise |
-| position | decelerates on the path | slides to the measured pose and holds it | decelerates and holds |
+effort: gravity compensation, damped toward a velocity that ramps to 0, without stiffness; at rest
+it holds the measured pose. Without joint states: gravity and deceleration of the ramp, then silence,
+so that the drives' own time-out brakes.
+duty: as effort, but 0 for drives that are declared gravity-free.
+velocity: ramps to 0 and stays there.
+position: decelerates on the path, then slides to the measured pose and holds it; without joint
+states it holds where it came to rest.
 
 Zeros are never sent as positions.
 """
@@ -36,8 +37,8 @@ class Phase(Enum):
 class FailSafe:
     """Leads the set-point and the law's stiffness through a fail-safe.
 
-    Invariant: while it is in force no command steps: the first equals the last one before, and each later
-    one is on the line to the fail-safe value.
+    Invariant: while it is in force no command steps: the first equals the last one before, and each
+    later one is on the line to the fail-safe value.
 
     Attributes:
         phase: where it is.
@@ -70,7 +71,7 @@ class FailSafe:
 
     @property
     def still(self) -> bool:
-        """Whether the law must not follow the set-point's velocity (the set-point moves, the arm must not)."""
+        """Whether the arm must stand still although the set-point moves."""
         return self.phase in (Phase.SETTLING, Phase.CAPTURING)
 
     def begin(

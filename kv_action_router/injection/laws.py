@@ -1,7 +1,7 @@
 """Control laws: from set-point and measured state to a command, one class an interface.
 
-A law writes its command in place and keeps it inside limits whatever it is given. ``reference`` is the
-set-point that the law follows; ``measured`` is None while there are no joint states.
+A law writes its command in place and keeps it inside limits whatever it is given. ``reference`` is
+the set-point that the law follows; ``measured`` is None while there are no joint states.
 """
 
 from __future__ import annotations
@@ -131,13 +131,13 @@ class EffortLaw:
         for i in range(self._n):
             v = velocity[i]
             if v != 0.0:
-                torque[i] += limits.viscous_friction[i] * v + limits.coulomb_friction[i] * math.tanh(
-                    v / limits.friction_velocity[i]
-                )
+                torque[i] += limits.viscous_friction[i] * v + limits.coulomb_friction[
+                    i
+                ] * math.tanh(v / limits.friction_velocity[i])
             self.feed_forward[i] = torque[i]
 
     def _keep_up(self, bound: Sequence[float], output: list[float]) -> None:
-        """Raise a clamp that would let the arm fall to what holds it, inside the model's own limit."""
+        """Raise a clamp that would let the arm fall, inside the model's own limit."""
         gravity = self._model.gravity_torque(self._q)
         unclamped = self.pid.unclamped
         for i in range(self._n):

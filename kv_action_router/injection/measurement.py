@@ -1,4 +1,4 @@
-"""Joint states as they come in: merged by name, checked, velocities differentiated where not measured."""
+"""Joint states as they come in: merged by name, checked, velocities filled in."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _IMPLAUSIBLE_SPEED = 4.0  # a velocity above this many times its limit counts as
 class JointTracker:
     """Newest measured state of n joints, in the model's order.
 
-    Invariant: positions and velocities are finite once ``complete``; a sample that is refused changes
-    nothing but ``refused`` and ``refusal``.
+    Invariant: positions and velocities are finite once ``complete``; a sample that is refused
+    changes nothing but ``refused`` and ``refusal``.
 
     Attributes:
         position: [rad] (n,).

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from kv_action_router.contracts import InjectorEvent, InjectorState, TrajectoryChunk
 from kv_action_router.injection.auxiliary import AuxiliarySchedule
-from kv_action_router.injection.chunk_gate import ChunkGate, Refusal
+from kv_action_router.injection.chunk_gate import ChunkGate, RefusalError
 from kv_action_router.injection.config import InjectionConfig
 from kv_action_router.injection.drives import Drives
 from kv_action_router.injection.events import Event
@@ -34,8 +34,8 @@ MOVING_STATES = (InjectorState.HOLD, InjectorState.FOLLOW, InjectorState.RAMP)
 class Modes:
     """The injector's state machine.
 
-    Invariant: a chunk is followed in the state FOLLOW only, and only with the epoch in force; the epoch
-    rises on activation, stop and fail-safe, and whatever was under way is left then.
+    Invariant: a chunk is followed in the state FOLLOW only, and only with the epoch in force; the
+    epoch rises on activation, stop and fail-safe, and whatever was under way is left then.
 
     Attributes:
         state: as in the feedback.
@@ -127,12 +127,12 @@ class Modes:
         """Refuse chunks in a state in which none may be followed.
 
         Raises:
-            Refusal: naming the state and its reason.
+            RefusalError: naming the state and its reason.
         """
         ready = self.state is InjectorState.FAIL_SAFE and self._ready and not self.stop.engaged
         if self._leaving or not (ready or self.state in MOVING_STATES):
             what = "is being deactivated" if self._leaving else f"is in {self.state.name}"
-            raise Refusal(InjectorEvent.CHUNK_INVALID, f"the injector {what}: {self.reason}")
+            raise RefusalError(InjectorEvent.CHUNK_INVALID, f"the injector {what}: {self.reason}")
 
     def follow(self, chunk: TrajectoryChunk, now_ns: int) -> None:
         """The set-point follows a chunk now."""

@@ -16,8 +16,8 @@ Values = Sequence[float]
 class PidBank:
     """PID controllers of n joints with preallocated state.
 
-    Invariant: integrals and outputs are finite; an update that is given a dt <= 0, a NaN or an infinity
-    changes no state, repeats the last output of the joints concerned, and is counted.
+    Invariant: integrals and outputs are finite; an update that is given a dt <= 0, a NaN or an
+    infinity changes no state, repeats the last output of the joints concerned, and is counted.
     """
 
     def __init__(self, n: int) -> None:

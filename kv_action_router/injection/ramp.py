@@ -1,7 +1,7 @@
 """Ramp to rest on the path: all joints slow down together, so the direction of motion is kept.
 
-With s = t / T: v = v0 (1 - 3 s^2 + 2 s^3) + a0 T (s - 2 s^2 + s^3). Velocity and acceleration end at 0;
-|a| <= max(1.5 |v0| / T, |a0|) as long as a0 slows the joint down.
+With s = t / T: v = v0 (1 - 3 s^2 + 2 s^3) + a0 T (s - 2 s^2 + s^3). Velocity and acceleration end
+at 0; |a| <= max(1.5 |v0| / T, |a0|) as long as a0 slows the joint down.
 """
 
 from __future__ import annotations

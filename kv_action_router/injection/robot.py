@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import numpy.typing as npt
 import numpy as np
+import numpy.typing as npt
 
 from kv_action_router.contracts import FloatArray
 

@@ -1,7 +1,7 @@
-"""The injector's own set-point: holds, follows a chunk, ramps to rest, or slides to a measured pose.
+"""The injector's own set-point: holds, follows a chunk, ramps to rest, slides to a measured pose.
 
-It only ever moves from where it is: position and velocity are continuous through every change of the
-path, and no tick exceeds v_max dt and a_max dt. A path that would is left, by a ramp; nothing
+It only ever moves from where it is: position and velocity are continuous through every change of
+the path, and no tick exceeds v_max dt and a_max dt. A path that would is left, by a ramp; nothing
 is clipped silently.
 """
 
@@ -85,10 +85,14 @@ class SetPoint:
     def start(
         self, now_ns: int, position: Sequence[float], velocity: Sequence[float], limits: Snapshot
     ) -> None:
-        """Begin at a measured state, and come to rest from there when it moves."""
+        """Begin at a measured state, and come to rest from there when it moves.
+
+        A joint that is measured above its velocity limit begins at the limit.
+        """
         self.position[:] = position
-        self.velocity[:] = velocity
         for i in range(self._n):
+            most = limits.velocity_limit[i]
+            self.velocity[i] = max(-most, min(most, velocity[i]))
             self.acceleration[i] = 0.0
         self.last_ns = now_ns
         self._offset.clear()
@@ -148,7 +152,7 @@ class SetPoint:
         self._begin_ramp(self.last_ns, share, limits)
 
     def slide_to(self, position: Sequence[float], limits: Snapshot) -> float:
-        """Move from rest to a measured pose near by, as fast as limits allow; return the duration [s]."""
+        """Move from rest to a pose near by, as fast as limits allow; return the duration [s]."""
         difference = [own - there for own, there in zip(self.position, position, strict=True)]
         budget = [0.5 * a for a in limits.acceleration_limit]
         duration = shortest_duration(difference, self.velocity, budget)
@@ -165,7 +169,7 @@ class SetPoint:
         return duration
 
     def advance(self, now_ns: int, limits: Snapshot) -> bool:
-        """Move to an instant; return False when the path broke the limits of a tick and was left."""
+        """Move to an instant; return False when the path broke a tick's limits and was left."""
         if now_ns <= self.last_ns:
             return True
         self._evaluate(now_ns, limits)
@@ -229,9 +233,14 @@ class SetPoint:
         self._plan_ramp(start_ns, share, limits, state)
 
     def _plan_ramp(
-        self, start_ns: int, share: float, limits: Snapshot, state: tuple[list[float], ...]
+        self,
+        start_ns: int,
+        share: float,
+        limits: Snapshot,
+        state: tuple[list[float], list[float], list[float]],
     ) -> None:
-        self._ramp.begin(start_ns, *state, [share * a for a in limits.acceleration_limit])
+        most = [share * a for a in limits.acceleration_limit]
+        self._ramp.begin(start_ns, *state, most)
         self._ramp_share = share
         self._offset.clear()
         self.path = Path.RAMP
@@ -246,5 +255,3 @@ class SetPoint:
             if not -most <= velocity[i] - self.velocity[i] <= most:
                 return False
         return True
-
-

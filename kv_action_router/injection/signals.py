@@ -73,8 +73,8 @@ class Command:
         send: False = say nothing to the drives.
         values: in the interface's SI unit, in the model's joint order (n,).
         adopting: the chunk from which this command is the first one, or None.
-        publish_before_ns: with ``adopting``: CLOCK_MONOTONIC after which this command must not go out
-            any more [ns]; call ``InjectionController.withdraw`` then.
+        publish_before_ns: with ``adopting``: CLOCK_MONOTONIC after which this command must not go
+            out any more [ns]; call ``InjectionController.withdraw`` then.
         auxiliary: outputs that are due now.
     """
 

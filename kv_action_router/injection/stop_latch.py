@@ -19,9 +19,9 @@ class StopRequest:
 class StopLatch:
     """Whether a stop is engaged.
 
-    Invariant: once engaged it stays engaged until :meth:`release`. A message that is not *engaged* never
-    clears it. A stop that was released before and is only delivered again (the topic is latched)
-    does not engage it; any other one does, whatever its time says.
+    Invariant: once engaged it stays engaged until :meth:`release`. A message that is not *engaged*
+    never clears it. A stop that was released before and is only delivered again (the topic is
+    latched) does not engage it; any other one does, whatever its time says.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""What must be alive for the arm to move: joint states, IMU, the four other nodes, the loop itself."""
+"""What must be alive for the arm to move: joint states, IMU, the other nodes, the loop itself."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from kv_action_router.injection.watchdogs import Watchdog, first_lost
 class Supervisor:
     """Judges once a tick.
 
-    Invariant: from :meth:`start` on every required source is watched, also one that was never heard of.
+    Invariant: from :meth:`start` on every required source is watched, also one that was never heard
+    of.
     """
 
     JOINTS = "joint_states"
@@ -23,7 +24,9 @@ class Supervisor:
         self.joints = Watchdog(self.JOINTS, round(config.joint_state_timeout * 1e9), grace)
         self._imu = Watchdog(self.IMU, round(config.imu_timeout * 1e9), grace)
         timeout = round(config.heartbeat_timeout * 1e9)
-        self._nodes = {name: Watchdog(name, timeout, grace) for name in config.watched_nodes if name}
+        self._nodes = {
+            name: Watchdog(name, timeout, grace) for name in config.watched_nodes if name
+        }
         self._watched: list[Watchdog] = []
 
     def start(self, now_ns: int) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 class Watchdog:
     """Watches one source; all times are CLOCK_MONOTONIC [ns].
 
-    Invariant: it is never satisfied by a sample that was received before it was started, or later than
-    the instant at which it is asked (a receipt from the future counts as now at most).
+    Invariant: it is never satisfied by a sample that was received before it was started, or later
+    than the instant at which it is asked (a receipt from the future counts as now at most).
 
     Attributes:
         name: of the source, for people.

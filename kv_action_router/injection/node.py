@@ -1,0 +1,332 @@
+"""The node ``actuator_injector``: a lifecycle shell around the injection controller.
+
+Subscriptions (polled by the control loop): ``joint_states``, ``trajectory_chunk``, ``stop``,
+``drive_state``, ``imu``, ``execution_value``, ``heartbeat/<node>`` of the other nodes.
+Publishers: the output's command topic, ``execution_feedback`` at 100 Hz and on events, ``horn``,
+``entry_update`` (execution values that the drives' feedback changed), ``stop``, ``failure_event``,
+``actuator_injector/loop_statistics`` at 2 Hz.
+Service: ``~/release_stop``. Parameters: ``injection/config.py``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections import deque
+from typing import Any
+
+from std_msgs.msg import Bool
+from std_srvs.srv import Trigger
+
+from kv_action_router.contracts import InjectorState
+from kv_action_router.errors import OutputError
+from kv_action_router.injection import realtime
+from kv_action_router.injection.config import InjectionConfig
+from kv_action_router.injection.controller import InjectionController
+from kv_action_router.injection.events import Event
+from kv_action_router.injection.feedback import FeedbackWriter
+from kv_action_router.injection.loop import DeadlineLoop
+from kv_action_router.injection.outputs import make_output
+from kv_action_router.injection.signals import Command
+from kv_action_router.injection.stop_latch import StopRequest
+from kv_action_router.injection.warm_up import warm_up
+from kv_action_router.msg import FailureEvent, Stop
+from kv_action_router.robots.execution_values import load_execution_value
+from kv_action_router.robots.model import RobotModel
+from kv_action_router.ros import parameters, topics
+from kv_action_router.ros.command_watch import CommandWatch
+from kv_action_router.ros.conversions import decision_to_msg
+from kv_action_router.ros.injector_inputs import InjectorInputs
+from kv_action_router.ros.injector_reports import InjectorReports
+from kv_action_router.ros.lifecycle import NodeConfig, StageNode
+from kv_action_router.ros.process import run
+from kv_action_router.ros.qos import command as command_profile
+
+NAME = "actuator_injector"
+_FEEDBACK_PERIOD_NS = 10_000_000
+_REPORT_PERIOD_S = 0.02
+_WATCH_PERIOD_S = 0.05
+_STATISTICS_PERIOD_S = 0.5
+_REST_S = 1.0  # longest wait for the arm to come to rest before commands end
+_ANSWER_S = 0.2  # longest wait for the control loop to answer a service
+
+
+class ActuatorInjectorNode(StageNode[InjectionConfig]):
+    """Threads: the control loop owns the controller; the executor serves everything slow.
+
+    They share no lock: events go out through a deque, stops and requests come in through another or
+    a flag. Invariant: commands are published by the control loop only, and only while the node is
+    active.
+    """
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(NAME, InjectionConfig, **arguments)
+        self._controller: InjectionController | None = None
+        self._loop: DeadlineLoop | None = None
+        self._made: list[tuple[Any, Any]] = []
+        self._active_timers: list[Any] = []
+        self._reports: InjectorReports | None = None
+        self._told: deque[Event] = deque(maxlen=512)
+        self._unreadable: deque[tuple[str, str]] = deque(maxlen=64)
+        self._own_stops: deque[StopRequest] = deque(maxlen=8)
+        self._feedback_due_ns = 0
+
+    @property
+    def epoch(self) -> int:
+        """The epoch in force."""
+        return 0 if self._controller is None else self._controller.epoch
+
+    # --- transitions ---------------------------------------------------------------------------
+
+    def configure_stage(self) -> None:
+        """Load the robot, make the controller, subscribe, prepare all messages."""
+        config = self.config
+        model = RobotModel.load(config.robot, prefix=config.joint_prefix)
+        values = load_execution_value(
+            config.execution_values or config.robot, prefix=config.joint_prefix
+        )
+        warm_up(model, config, values)
+        # Epochs of an earlier process are lower, so that none of its chunks can come back to life.
+        self._controller = InjectionController(
+            model, config, values, epoch=time.monotonic_ns() // 100_000_000
+        )
+        self._inputs = InjectorInputs(self.plane, [name for name in config.watched_nodes if name])
+        self._output = make_output(config, model.joint_names)
+        self._message = _new(self._output.message_type)
+        self._output.prepare(self._message, _new)
+        self._commands = self._make_publisher(
+            type(self._message), self._output.topic, command_profile()
+        )
+        self._watch = CommandWatch(self, self._commands, self._output.message_type)
+        self._warned = ""
+        feedback, horn, stop = topics.EXECUTION_FEEDBACK, topics.HORN, topics.STOP
+        self._feedback = self._make_publisher(feedback.type, feedback.name, feedback.profile())
+        self._writer = FeedbackWriter(
+            feedback.type(), self._controller, decision_to_msg, config.robot_id
+        )
+        self._horn = self._make_publisher(horn.type, horn.name, horn.profile())
+        self._stop = self._make_publisher(stop.type, stop.name, stop.profile())
+        service = self.create_service(Trigger, "~/release_stop", self._on_release)
+        self._made.append((self.destroy_service, service))
+        self._reports = InjectorReports(self)
+        self._go_realtime()
+        if config.dry_run:
+            self.get_logger().warning("dry run: everything is computed, no command is published")
+
+    def activate_stage(self) -> None:
+        """Start the control loop: it holds what it measures."""
+        config = self.config
+        controller = self._active_controller()
+        priority = parameters.load(self, NodeConfig).scheduling_priority
+        self._loop = loop = DeadlineLoop(
+            config.period_ns,
+            self._tick,
+            self._tick_failed,
+            priority=priority + config.loop_priority if priority else 0,
+            before_stop=self._come_to_rest,
+        )
+        self._active_timers = [
+            self.create_timer(_REPORT_PERIOD_S, self._report_events),
+            self.create_timer(_WATCH_PERIOD_S, self._watch_commands),
+            self.create_timer(_STATISTICS_PERIOD_S, self._report_lateness),
+        ]
+        realtime.rest_garbage()
+        controller.activate(time.monotonic_ns())
+        self._feedback_due_ns = 0
+        self.start_loop(loop)
+
+    def deactivate_stage(self) -> None:
+        """The arm rests and commands have ended: tell the last events."""
+        for timer in self._active_timers:
+            self.destroy_timer(timer)
+        self._active_timers.clear()
+        self._report_events()
+        if self._loop is not None and self._controller is not None:
+            self._controller.modes.state = InjectorState.INACTIVE
+            message = self._writer.periodic(time.monotonic_ns(), self._loop.meter)
+            self._feedback.publish(message)
+            self._report_lateness()
+            self._loop = None
+        realtime.resume_garbage()
+
+    def cleanup_stage(self) -> None:
+        """Destroy publishers and service; readers go with the plane."""
+        for destroy, thing in reversed(self._made):
+            destroy(thing)
+        self._made.clear()
+        if self._reports is not None:
+            self._reports.destroy()
+        self._reports = self._controller = None
+
+    # --- control loop --------------------------------------------------------------------------
+
+    def _tick(self, now_ns: int) -> None:
+        controller, loop = self._controller, self._loop
+        assert controller is not None
+        assert loop is not None
+        inputs = self._inputs.poll(now_ns)
+        while self._own_stops:
+            inputs.stops.append(self._own_stops.popleft())
+        if self._inputs.malformed:
+            self._pass_on_malformed(controller, now_ns)
+        command = controller.tick(now_ns, inputs)
+        if command.send:
+            self._send(command, controller)
+        for output in command.auxiliary:
+            if output.name == "horn":
+                self._horn.publish(Bool(data=output.value > 0.5))
+            else:
+                self._unreadable.append(("auxiliary", f"no output {output.name!r}; there is horn"))
+        events = controller.modes.events
+        while events:
+            event = events.popleft()
+            self._feedback.publish(self._stamped(self._writer.event(event, loop.meter)))
+            self._told.append(event)
+        if now_ns >= self._feedback_due_ns:
+            self._feedback_due_ns = max(self._feedback_due_ns, now_ns - _FEEDBACK_PERIOD_NS)
+            self._feedback_due_ns += _FEEDBACK_PERIOD_NS
+            self._feedback.publish(self._stamped(self._writer.periodic(now_ns, loop.meter)))
+
+    def _send(self, command: Command, controller: InjectionController) -> None:
+        now = time.monotonic_ns()
+        if command.adopting is not None and now > command.publish_before_ns:
+            command = controller.withdraw(now)
+            if not command.send:
+                return
+        self._output.fill(self._message, command.values)
+        if self.config.dry_run:
+            return
+        if self._output.stamped:
+            _stamp(self._message.header.stamp)
+        self._commands.publish(self._message)
+        controller.sent(time.monotonic_ns())
+
+    def _stamped(self, message: Any) -> Any:
+        message.realtime = self._loop is not None and self._loop.realtime
+        return message
+
+    def _pass_on_malformed(self, controller: InjectionController, now_ns: int) -> None:
+        for topic, why in self._inputs.malformed:
+            if topic == topics.TRAJECTORY_CHUNK.name:
+                controller.malformed(why, now_ns)
+            else:
+                self._unreadable.append((topic, why))
+        self._inputs.malformed.clear()
+
+    def _tick_failed(self, error: Exception) -> None:
+        """No command went out in this tick; if that goes on, the drives brake by themselves."""
+        self._unreadable.append(("tick", f"{type(error).__name__}: {error}"))
+
+    # --- executor --------------------------------------------------------------------------------
+
+    def _report_events(self) -> None:
+        reports = self._reports
+        if reports is None:
+            return
+        while self._told:
+            reports.tell(self._told.popleft())
+        while self._unreadable:
+            reports.malformed([self._unreadable.popleft()])
+
+    def _report_lateness(self) -> None:
+        if self._reports is not None and self._loop is not None and self._controller is not None:
+            ticks = self._controller.counters.ticks
+            self._reports.lateness(self._loop.meter, ticks, realtime=self._loop.realtime)
+
+    def _watch_commands(self) -> None:
+        finding = self._watch.look()
+        if finding.foreign and not self._active_controller().modes.stop.engaged:
+            reason = f"{finding.foreign} publishes on {self._output.topic} too"
+            self._engage(reason)
+            self.report(
+                OutputError.error_code,
+                reason,
+                severity=FailureEvent.SEVERITY_FATAL,
+                source=finding.foreign,
+                detector="foreign_publisher",
+                response="brake",
+            )
+        trouble = "" if self.config.dry_run else finding.trouble
+        if trouble and trouble != self._warned:
+            self.report(OutputError.error_code, trouble, detector="command_subscriber")
+        self._warned = trouble
+
+    def _engage(self, reason: str) -> None:
+        now = time.monotonic_ns()
+        self._own_stops.append(StopRequest(True, NAME, reason, now))
+        self._publish_stop(engaged=True, reason=reason, now_ns=now)
+
+    def _publish_stop(self, *, engaged: bool, reason: str, now_ns: int) -> None:
+        message = Stop(engaged=engaged, source=NAME, reason=reason, monotonic_ns=now_ns)
+        message.header.stamp = self.get_clock().now().to_msg()
+        self._stop.publish(message)
+
+    def _on_release(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        if not self.is_active or self._loop is None:
+            response.message = f"{NAME} is not active: activate it first"
+            return response
+        modes = self._active_controller().modes
+        engaged = modes.stop.engaged
+        modes.ask_release()
+        until = time.monotonic() + _ANSWER_S
+        while modes.release_answer is None and time.monotonic() < until:
+            time.sleep(0.001)
+        response.success, response.message = modes.release_answer or (
+            False,
+            "the control loop did not answer",
+        )
+        if response.success and engaged:
+            self._publish_stop(engaged=False, reason="released", now_ns=time.monotonic_ns())
+        return response
+
+    def _come_to_rest(self) -> None:
+        """Brake before commands end; the heartbeat goes on meanwhile."""
+        controller, loop = self._active_controller(), self._loop
+        controller.modes.come_to_rest()
+        until = time.monotonic() + _REST_S
+        ticks = controller.counters.ticks
+        while time.monotonic() < until and loop is not None and loop.alive(time.monotonic_ns()):
+            if controller.counters.ticks > ticks and controller.modes.resting:
+                return
+            time.sleep(0.01)
+            self._beat()
+        self.get_logger().warning(f"the arm did not come to rest within {_REST_S} s")
+
+    def _go_realtime(self) -> None:
+        config = self.config
+        priority = parameters.load(self, NodeConfig).scheduling_priority
+        lines = [realtime.set_affinity(config.cpu_affinity)]
+        if priority:
+            lines.append(realtime.schedule_process(priority))
+            if config.lock_memory:
+                lines.append(realtime.lock_memory())
+        for line in filter(None, lines):
+            self.get_logger().warning(line)
+
+    def _make_publisher(self, kind: type, name: str, profile: Any) -> Any:
+        publisher = self.create_publisher(kind, name, profile)
+        self._made.append((self.destroy_publisher, publisher))
+        return publisher
+
+    def _active_controller(self) -> InjectionController:
+        if self._controller is None:
+            raise OutputError(f"{NAME} is not configured")
+        return self._controller
+
+
+def _new(message_type: str) -> Any:
+    package, _, name = message_type.split("/")
+    return getattr(importlib.import_module(f"{package}.msg"), name)()
+
+
+def _stamp(stamp: Any) -> None:
+    stamp.sec, stamp.nanosec = divmod(time.time_ns(), 1_000_000_000)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the node until SIGINT or SIGTERM; return the exit code."""
+    return run(lambda: [ActuatorInjectorNode()], arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
