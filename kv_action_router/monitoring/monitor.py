@@ -142,24 +142,33 @@ class FailureMonitor:
 
         Args:
             now_ns: CLOCK_MONOTONIC [ns].
-            samples: received since the last update, in order of receipt.
+            samples: received since the last update, in order of receipt. Each wrench sample is
+                judged by itself; of the slower streams the newest sample counts.
 
         Raises:
             TypeError: a sample is of no known type.
         """
-        for sample in samples:
-            handler = self._handlers.get(type(sample))
-            if handler is None:
-                raise TypeError(f"cannot take a sample of type {type(sample).__name__}")
-            handler(sample, now_ns)
-        self._measure(now_ns)
         verdict = Verdict(reports=self._throttle.due(now_ns))
         self._view.now_ns = now_ns
-        self._judge_rules(now_ns, verdict)
-        condition = self.stages.update(self.table, self._view)
-        if condition is not None:
-            verdict.conditions.append(condition)
+        pressed = False
+        for sample in samples:
+            kind = type(sample)
+            if kind is WrenchSample:
+                if pressed:  # a sample that breaks a holding must be seen by itself
+                    self._judge(now_ns, verdict)
+                pressed = True
+            handler = self._handlers.get(kind)
+            if handler is None:
+                raise TypeError(f"cannot take a sample of type {kind.__name__}")
+            handler(sample, now_ns)
+        self._measure(now_ns)
+        self._judge(now_ns, verdict)
         return verdict
+
+    def values(self, now_ns: int) -> dict[str, float]:
+        """Return what is measured now: the largest value of each signal over its sources."""
+        values = {name: self.table.value(name, now_ns) for name in self.table.names}
+        return {name: value for name, value in values.items() if value == value}
 
     def status(self) -> list[RuleStatus]:
         """Return the state of every row of the response table."""
@@ -179,7 +188,7 @@ class FailureMonitor:
             self._counts_ns = now_ns
             self.deadlines.measure(self.table, now_ns)
 
-    def _judge_rules(self, now_ns: int, verdict: Verdict) -> None:
+    def _judge(self, now_ns: int, verdict: Verdict) -> None:
         changed = self.table.take_changed()
         for rule, watch in self._watches:
             if not watch.engaged and changed.isdisjoint(watch.signals):
@@ -191,6 +200,9 @@ class FailureMonitor:
                 self._stop_asked = True
                 detection = next(iter(watch.active.values()))
                 verdict.responses.append(self._report(rule, detection, now_ns))
+        condition = self.stages.update(self.table, self._view)
+        if condition is not None:
+            verdict.conditions.append(condition)
 
     def _found(self, rule: Rule, detection: Detection, now_ns: int, verdict: Verdict) -> None:
         report = self._report(rule, detection, now_ns)

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.qos import QoSProfile
 
 from kv_action_router.contracts import DriveSample, ExecutionFeedback, TaskState
 from kv_action_router.errors import InputError
@@ -38,7 +40,7 @@ from kv_action_router.ros.conversions import (
 )
 from kv_action_router.ros.conversions.failure import report_to_msg
 from kv_action_router.ros.conversions.raw import lifecycle_state_from_bytes, wrench_from_bytes
-from kv_action_router.ros.diagnostics import statuses
+from kv_action_router.ros.diagnostics import signals, statuses
 from kv_action_router.ros.lifecycle import StageNode
 from kv_action_router.ros.process import run
 from kv_action_router.ros.responses import Responder
@@ -53,18 +55,23 @@ RESPONSE_FAILED = 530  # error code of a response that could not be carried out
 _FEEDBACK_PERIOD_NS = 14_000_000  # the dearest message: stage ends need no more than this
 _SLOW_PERIOD_NS = 10_000_000  # streams of 50 Hz and less
 _KEY_PERIOD_NS = 50_000_000  # a key is read for its image's age only
+_EVENTS_PERIOD_NS = 50_000_000  # DDS counts them until they are taken
 _DIAGNOSTICS_PERIOD_NS = 1_000_000_000
 
 
-class _Stream(NamedTuple):
-    """A polled reader and what makes a sample of its messages."""
+@dataclass(slots=True)
+class _Stream:
+    """A polled reader, what makes a sample of its messages, and when it is read next."""
 
     reader: LatestReader[Any]
     convert: Callable[[Sample], object]
+    period_ns: int = 0
+    due_ns: int = 0
+    every: bool = False  # every sample counts, not only the newest
 
 
 class FailureMonitorNode(StageNode[MonitorConfig]):
-    """Threads: the data loop owns the monitor; the executor hands DDS events over by a queue."""
+    """Threads: the data loop owns the monitor and all that it reads; the executor has the rest."""
 
     def __init__(self, **arguments: Any) -> None:
         super().__init__(NAME, MonitorConfig, **arguments)
@@ -72,13 +79,11 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
         self._responder: Responder | None = None
         self._publishers_made: list[Any] = []
         self._watched: list[str] = []
-        self._streams: tuple[_Stream, ...] = ()  # read on each poll
-        self._slow_streams: tuple[_Stream, ...] = ()
-        self._events = TransportEvents(self)
+        self._streams: tuple[_Stream, ...] = ()
+        self._events = TransportEvents()
         self._latched: dict[type, object] = {}  # outlives a deactivation: it comes only once
         self._pending: list[object] = []
-        self._feedback_due_ns = self._slow_due_ns = 0
-        self._key_due_ns = self._diagnostics_due_ns = 0
+        self._events_due_ns = self._diagnostics_due_ns = 0
 
     # --- transitions --------------------------------------------------------------------------
 
@@ -88,18 +93,24 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
         leases = {topics.HEARTBEATS[node].name: (node,) for node in WATCHED_NODES}
         self._streams = (
             _Stream(self._watch(topics.TASK_STATE), _task_state),
-            _Stream(self._watch(topics.WRENCH, sensor=True, raw=True), _wrench),
-        )
-        self._feedback = _Stream(self._watch(topics.EXECUTION_FEEDBACK), _feedback)
-        self._slow_streams = (
-            _Stream(self._watch(topics.STOP), _stop),
-            _Stream(self._watch(topics.DRIVE_STATE, sensor=True), _drives),
+            _Stream(
+                self._watch(topics.WRENCH, profile=qos.sensor_log(), raw=True), _wrench, every=True
+            ),
+            _Stream(self._watch(topics.EXECUTION_FEEDBACK), _feedback, _FEEDBACK_PERIOD_NS),
+            _Stream(
+                self._watch(topics.DRIVE_STATE, profile=qos.sensor()), _drives, _SLOW_PERIOD_NS
+            ),
+            _Stream(self._watch(topics.STOP), _stop, _SLOW_PERIOD_NS),
+            _Stream(self._watch(topics.TASK_KEY), _key, _KEY_PERIOD_NS),
             *(
-                _Stream(self._watch(topics.HEARTBEATS[node], raw=True), _heartbeat_of(node))
+                _Stream(
+                    self._watch(topics.HEARTBEATS[node], raw=True),
+                    _heartbeat_of(node),
+                    _SLOW_PERIOD_NS,
+                )
                 for node in WATCHED_NODES
             ),
         )
-        self._key = _Stream(self._watch(topics.TASK_KEY), _key)
         self._match = self._watch(topics.CACHE_MATCH)
         self._watch(topics.TRAJECTORY_CHUNK)  # for its DDS events alone
         self._monitor = FailureMonitor(
@@ -126,8 +137,7 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
         for _ in self._events.take():
             pass
         self._pending = list(self._latched.values())
-        self._feedback_due_ns = self._slow_due_ns = 0
-        self._key_due_ns = self._diagnostics_due_ns = 0
+        self._events_due_ns = self._diagnostics_due_ns = 0
         period_ns = int(self.config.poll_period * 1e9)
         self.start_loop(
             DataLoop(
@@ -144,14 +154,17 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
         for publisher in self._publishers_made:
             self.destroy_publisher(publisher)
         self._publishers_made.clear()
-        self._streams = self._slow_streams = ()
+        self._streams = ()
         self._watched.clear()
         self._latched.clear()
         self._monitor = None
 
-    def _watch(self, topic: Topic, *, sensor: bool = False, raw: bool = False) -> LatestReader[Any]:
-        reader = self.plane.reader(topic, profile=qos.sensor() if sensor else None, raw=raw)
-        self._events.watch(reader, topic.name, timed=not sensor)
+    def _watch(
+        self, topic: Topic, *, profile: QoSProfile | None = None, raw: bool = False
+    ) -> LatestReader[Any]:
+        reader = self.plane.reader(topic, profile=profile, raw=raw)
+        # A driver's stream has no deadline of ours; every other profile does, or a lease.
+        self._events.watch(reader, topic.name, timed=profile is None)
         self._watched.append(topic.name)
         return reader
 
@@ -167,18 +180,13 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
         assert self._responder is not None
         samples, self._pending = self._pending, []
         for stream in self._streams:
-            self._take(stream, samples)
-        if now_ns >= self._feedback_due_ns:
-            self._feedback_due_ns = now_ns + _FEEDBACK_PERIOD_NS
-            self._take(self._feedback, samples)
-        if now_ns >= self._slow_due_ns:
-            self._slow_due_ns = now_ns + _SLOW_PERIOD_NS
-            for stream in self._slow_streams:
-                self._take(stream, samples)
-        if now_ns >= self._key_due_ns:
-            self._key_due_ns = now_ns + _KEY_PERIOD_NS
-            self._take(self._key, samples)
-        samples.extend(self._events.take())
+            if now_ns >= stream.due_ns:
+                stream.due_ns = now_ns + stream.period_ns
+                while self._take(stream, samples):
+                    pass
+        if now_ns >= self._events_due_ns:
+            self._events_due_ns = now_ns + _EVENTS_PERIOD_NS
+            samples.extend(self._events.take())
         now_ns = time.monotonic_ns()  # no sample that was taken is of the future
         verdict = self._monitor.update(now_ns, samples)
         for report in verdict.responses:
@@ -193,26 +201,32 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
         self._responder.poll(now_ns)
         if now_ns >= self._diagnostics_due_ns:
             self._diagnostics_due_ns = now_ns + _DIAGNOSTICS_PERIOD_NS
-            self._publish_diagnostics()
+            self._publish_diagnostics(now_ns)
 
-    def _take(self, stream: _Stream, samples: list[object]) -> None:
+    def _take(self, stream: _Stream, samples: list[object]) -> bool:
+        """Add the next unread sample; return whether there may be more."""
         taken = stream.reader.take()
         if taken is None:
-            return
+            return False
         try:
             sample = stream.convert(taken)
         except InputError as error:  # one sample that can't be used hides no other stream
             self.loop_failed(error)
-            return
-        samples.append(sample)
-        if isinstance(sample, _LATCHED):
-            self._latched[type(sample)] = sample
+        else:
+            samples.append(sample)
+            if isinstance(sample, _LATCHED):
+                self._latched[type(sample)] = sample
+        return stream.every
 
-    def _publish_diagnostics(self) -> None:
+    def _publish_diagnostics(self, now_ns: int) -> None:
         assert self._monitor is not None
         array = DiagnosticArray()
         array.header.stamp = self.get_clock().now().to_msg()
-        array.status = statuses(self._monitor.status(), self.get_fully_qualified_name())
+        name = self.get_fully_qualified_name()
+        array.status = [
+            *statuses(self._monitor.status(), name),
+            signals(self._monitor.values(now_ns), name),
+        ]
         self._diagnostics.publish(array)
 
     def _entry_in_force(self) -> int:

@@ -35,6 +35,11 @@ class SignalTable:
         self._stale_ns = {name: int(info.stale_after_ms * 1e6) for name, info in infos.items()}
         self._changed: set[str] = set()
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Known signals."""
+        return tuple(self._cells)
+
     def put(self, name: str, value: float, receipt_ns: int, source: str = NO_SOURCE) -> None:
         """Store a sample; NaN = not measured.
 

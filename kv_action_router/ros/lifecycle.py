@@ -299,6 +299,8 @@ class StageNode(LifecycleNode, Generic[C]):
 
     def _autostart(self) -> None:
         self._autostart_timer.cancel()
+        if self._state_id == State.PRIMARY_STATE_FINALIZED:
+            return  # asked to end before it began
         if not parameters.load(self, NodeConfig).autostart:
             return
         if self.trigger_configure() == TransitionCallbackReturn.SUCCESS:

@@ -136,6 +136,16 @@ def sensor() -> QoSProfile:
     )
 
 
+def sensor_log() -> QoSProfile:
+    """Reader's side of a sensor of which every sample counts: what came between two polls is kept."""
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST,
+        depth=10,
+        reliability=ReliabilityPolicy.BEST_EFFORT,
+        durability=DurabilityPolicy.VOLATILE,
+    )
+
+
 def driver() -> QoSProfile:
     """Publisher's side of a driver's sensors: best effort and shallow, as real drivers do."""
     return QoSProfile(

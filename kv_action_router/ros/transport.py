@@ -3,93 +3,79 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
-from rclpy.event_handler import EventHandler, QoSSubscriptionEventType
-from rclpy.node import Node
+from rclpy.event_handler import QoSSubscriptionEventType
+from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 from rclpy.qos import qos_policy_name_from_kind
 
 from kv_action_router.monitoring.samples import TransportFault, TransportSample
 from kv_action_router.ros.streams import LatestReader
 
-_CAPACITY = 1000  # events; older ones are dropped
+_DEADLINE = QoSSubscriptionEventType.RCL_SUBSCRIPTION_REQUESTED_DEADLINE_MISSED
+_LIVELINESS = QoSSubscriptionEventType.RCL_SUBSCRIPTION_LIVELINESS_CHANGED
+_INCOMPATIBLE = QoSSubscriptionEventType.RCL_SUBSCRIPTION_REQUESTED_INCOMPATIBLE_QOS
 
 
-class _Handler(EventHandler):
-    """A handler that may be destroyed while the executor still has an event of it in its queue."""
+class _Watched(NamedTuple):
+    """One kind of event of one reader."""
 
-    closed = False
-
-    def take_data(self) -> Any:
-        """Return the event; None once the handler is closed."""
-        return None if self.closed else super().take_data()
+    topic: str
+    fault: TransportFault
+    handle: Any
 
 
 class TransportEvents:
-    """Collects DDS events on the executor for a thread that polls the readers.
+    """Polls the DDS events of readers that stand in no wait set.
 
-    The readers must not stand in a wait set: a pending event would end every wait on its
-    subscription at once.
+    A pending event would end every wait on its subscription at once. On the events executor such
+    handlers are no use either: when one is removed while an event of it is queued, rclpy frees a
+    Python object without holding the GIL, and the process dies.
 
-    Invariant: a handler is served by the node's executor from :meth:`watch` to :meth:`destroy`.
+    Used by one thread at a time.
     """
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
-        self._handlers: list[_Handler] = []
-        self._queue: deque[TransportSample] = deque(maxlen=_CAPACITY)
+    def __init__(self) -> None:
+        self._watched: list[_Watched] = []
 
     def watch(self, reader: LatestReader[Any], topic: str, *, timed: bool) -> None:
-        """Listen to a reader's events.
+        """Look at a reader's events from now on.
 
         Args:
             reader: that is polled.
             topic: name that its events carry.
             timed: whether its profile has a deadline or a lease to watch.
         """
-
-        def deadline(info: Any) -> None:
-            self._add(TransportFault.DEADLINE, topic, info.total_count_change)
-
-        def liveliness(info: Any) -> None:
-            self._add(TransportFault.LEASE, topic, info.not_alive_count_change)
-
-        def incompatible(info: Any) -> None:
-            policy = qos_policy_name_from_kind(info.last_policy_kind)
-            self._add(
-                TransportFault.INCOMPATIBLE, topic, info.total_count_change, f"policy {policy}"
-            )
-
-        kind = QoSSubscriptionEventType
-        callbacks = {kind.RCL_SUBSCRIPTION_REQUESTED_INCOMPATIBLE_QOS: incompatible}
+        kinds = [(TransportFault.INCOMPATIBLE, _INCOMPATIBLE)]
         if timed:
-            callbacks[kind.RCL_SUBSCRIPTION_REQUESTED_DEADLINE_MISSED] = deadline
-            callbacks[kind.RCL_SUBSCRIPTION_LIVELINESS_CHANGED] = liveliness
-        for event_type, callback in callbacks.items():
-            handler = _Handler(
-                callback_group=self._node.default_callback_group,
-                callback=callback,
-                event_type=event_type,
-                parent_impl=reader.subscription.handle,
-            )
-            self._node.add_waitable(handler)
-            self._handlers.append(handler)
+            kinds += [(TransportFault.DEADLINE, _DEADLINE), (TransportFault.LEASE, _LIVELINESS)]
+        subscription = reader.subscription.handle
+        for fault, kind in kinds:
+            with subscription:
+                handle = _rclpy.EventHandle(subscription, kind)
+            self._watched.append(_Watched(topic, fault, handle))
 
     def take(self) -> Iterator[TransportSample]:
-        """Hand out the events since the last call, in order."""
-        while self._queue:
-            yield self._queue.popleft()
+        """Hand out what happened since the last call."""
+        for topic, fault, handle in self._watched:
+            with handle:
+                info = handle.take_event()
+            if info is None:
+                continue
+            if fault is TransportFault.LEASE:
+                count, detail = info.not_alive_count_change, ""
+            elif fault is TransportFault.DEADLINE:
+                count, detail = info.total_count_change, ""
+            else:
+                count = info.total_count_change
+                if count > 0:
+                    detail = f"policy {qos_policy_name_from_kind(info.last_policy_kind)}"
+            if count > 0:
+                yield TransportSample(fault, topic, count, detail, time.monotonic_ns())
 
     def destroy(self) -> None:
-        """Destroy the handlers; their readers must still be there."""
-        for handler in self._handlers:
-            self._node.remove_waitable(handler)
-            handler.closed = True
-            handler.destroy()
-        self._handlers.clear()
-        self._queue.clear()
-
-    def _add(self, fault: TransportFault, topic: str, count: int, detail: str = "") -> None:
-        self._queue.append(TransportSample(fault, topic, count, detail, time.monotonic_ns()))
+        """Let go of the events; the readers must still be there."""
+        for watched in self._watched:
+            watched.handle.destroy_when_not_in_use()
+        self._watched.clear()

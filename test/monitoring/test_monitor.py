@@ -157,6 +157,19 @@ def test_nan_force_holds_nothing() -> None:
     assert bench.reports == []
 
 
+def test_one_nan_among_the_samples_of_a_poll_is_not_overlooked() -> None:
+    bench = Bench()
+    bench.feedback = {"decision_id": 7}
+    bench.run(400, task_state("touch", 7, allowed_contact="target"))
+    bench.force = 6.0
+    bench.run(16)
+    bench.run(4, wrench(bench.ms + 2, math.nan))  # followed by a good one in the same poll
+    bench.run(16)
+    assert bench.conditions == []
+    bench.run(8)
+    assert [found.condition for found in bench.conditions] == ["contact"]
+
+
 def test_a_press_that_lasts_interrupts() -> None:
     bench = Bench()
     bench.run(400)
