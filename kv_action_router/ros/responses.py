@@ -110,7 +110,9 @@ class Responder:
         if entry_id == 0:  # replanned: the cache holds nothing of it yet
             return
         request = InvalidateCache.Request(
-            scope=InvalidateCache.Request.SCOPE_ENTRY, entry_id=entry_id, reason=reason
+            scope=InvalidateCache.Request.SCOPE_ENTRY,
+            entry_id=entry_id,
+            reason=f"condition: {reason}",  # counted as such, apart from requests of people
         )
         self._call(self._invalidate, request, INVALIDATE.name)
 
