@@ -16,10 +16,10 @@ import pytest
 rclpy = pytest.importorskip("rclpy", reason="no ROS 2 here: run `make setup`")
 
 import yaml  # noqa: E402
-from kv_action_router.msg import ExecutionFeedback  # noqa: E402
 from rclpy.executors import SingleThreadedExecutor  # noqa: E402
 
 from kv_action_router.contracts import MissReason, Trigger, UpdateOperation  # noqa: E402
+from kv_action_router.msg import ExecutionFeedback  # noqa: E402
 from kv_action_router.robots.execution_values import SLOT_BOUNDS  # noqa: E402
 from kv_action_router.ros import topics  # noqa: E402
 from kv_action_router.ros.conversions import (  # noqa: E402
@@ -272,8 +272,19 @@ def test_sharing_and_throwing_away(client: Client, build: Any) -> None:
         response = client.call(topics.INVALIDATE, **fields)
         assert not response.success
         assert message in response.message
-    done = client.call(topics.INVALIDATE, scope=scopes.SCOPE_ALL, reason="new tool")
+    done = client.call(
+        topics.INVALIDATE,
+        scope=scopes.SCOPE_ALL,
+        reason="condition: tracking error of elbow_joint 0.3 rad, limit 0.1 rad",
+    )
     assert (done.success, done.count) == (True, 1)
+
+    def counted() -> Any:
+        layers = client.latest[topics.STATISTICS.name].layers
+        layer = next((x for x in layers if (x.layer, x.domain) == ("task", "r2")), None)
+        return layer is not None and layer.invalidations_condition == 1
+
+    client.until("count by cause", counted)
 
 
 def test_updates_that_are_refused_are_reported(client: Client, build: Any) -> None:

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from encoding_builders import CAMERA, CENTER, look, pixel_of
+from encoding_builders import CAMERA, CENTER, CONFIG, look, pixel_of
 
 from kv_action_router.contracts import SLICE_NORMS
 from kv_action_router.encoding.perception import TargetPerception
 from kv_action_router.encoding.scene_slice import SceneEncoder, inside_spheres
-from encoding_builders import CONFIG
 
 FINDER = TargetPerception(CONFIG, CAMERA)
 

@@ -10,6 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as stn
+from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import Imu, JointState
+
+from kv_action_router import contracts as c
+from kv_action_router.errors import InputError
 from kv_action_router.msg import (
     CacheMatch,
     DriveState,
@@ -17,11 +22,6 @@ from kv_action_router.msg import (
     TaskKey,
     TrajectoryChunk,
 )
-from rclpy.serialization import deserialize_message, serialize_message
-from sensor_msgs.msg import Imu, JointState
-
-from kv_action_router import contracts as c
-from kv_action_router.errors import InputError
 from kv_action_router.ros import conversions as conv
 
 JOINTS = ("shoulder", "elbow", "wrist")

@@ -12,7 +12,6 @@ import pytest
 
 rclpy = pytest.importorskip("rclpy", reason="no ROS 2 here")
 
-from kv_action_router.srv import PlaceTarget  # noqa: E402
 from rclpy.executors import SingleThreadedExecutor  # noqa: E402
 from rclpy.qos import QoSProfile, ReliabilityPolicy  # noqa: E402
 from std_msgs.msg import Bool, Float64MultiArray, MultiArrayDimension  # noqa: E402
@@ -20,6 +19,7 @@ from std_msgs.msg import Bool, Float64MultiArray, MultiArrayDimension  # noqa: E
 from kv_action_router.robots.model import RobotModel  # noqa: E402
 from kv_action_router.ros import topics  # noqa: E402
 from kv_action_router.ros.streams import DataPlane  # noqa: E402
+from kv_action_router.srv import PlaceTarget  # noqa: E402
 
 pytestmark = pytest.mark.dds
 
