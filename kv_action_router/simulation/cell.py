@@ -8,13 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from kv_action_router.contracts import DriveSample, FloatArray, ImuSample, JointSample
-from kv_action_router.errors import UnreachableError
 from kv_action_router.monitoring.samples import WrenchSample
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.simulation.config import SimulationConfig
 from kv_action_router.simulation.drives import Interface
 from kv_action_router.simulation.pacing import Rate
-from kv_action_router.simulation.placement import TargetPlacement
+from kv_action_router.simulation.placement import Reach, TargetPlacement
 from kv_action_router.simulation.plant import Plant
 from kv_action_router.simulation.sensors import ImuSensor, JointSensors, WrenchSensor
 from kv_action_router.simulation.truth import Contact
@@ -43,6 +42,7 @@ class RobotCell:
     """Plant, sensors and drives on a clock that moves in :meth:`act` only, one physics step a call.
 
     Attributes:
+        home: where the arm begins [rad] (n,).
         now_ns: simulated CLOCK_MONOTONIC [ns].
         contacts: touches of the target, oldest first; the owner takes them out.
         force: magnitude at the tool, measured in the newest step [N].
@@ -58,6 +58,7 @@ class RobotCell:
         """
         generator = np.random.default_rng(config.seed)
         self.plant = plant = Plant(config, robot.home, robot.velocity_limit)
+        self.home = robot.home
         self.now_ns = 1_000_000_000
         self.contacts: list[Contact] = []
         self.force = 0.0
@@ -76,6 +77,10 @@ class RobotCell:
         x, y = self._placement.random(self.plant.target, self.plant.tip)
         self.plant.place_target(float(x), float(y))
         return self.plant.target
+
+    def clock(self) -> int:
+        """Return the present simulated time [ns]; it stands still while the stages compute."""
+        return self.now_ns
 
     def sense(self) -> Samples:
         """Read the sensors that are due."""
@@ -134,18 +139,3 @@ class RobotCell:
             np.full(len(drives.names), drives.braked),
             self.now_ns,
         )
-
-
-class Reach:
-    """Whether the tip, tool down, gets to a position [m] (3,)."""
-
-    def __init__(self, robot: RobotModel) -> None:
-        self._robot = robot
-
-    def __call__(self, position: FloatArray) -> bool:
-        """Ask the robot's inverse kinematics."""
-        try:
-            self._robot.solve_ik(position)
-        except UnreachableError:
-            return False
-        return True

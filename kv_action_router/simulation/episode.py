@@ -1,7 +1,7 @@
 """The whole pipeline in one process, without ROS, in simulated time.
 
-episode = Episode(EpisodeConfig())
-result = episode.touch()
+with Episode(rendered_images) as episode:
+    cycle = episode.touch()
 """
 
 from __future__ import annotations
@@ -13,43 +13,40 @@ from types import TracebackType
 import numpy as np
 
 from kv_action_router.caching.config import CachingConfig
-from kv_action_router.configuration import Configuration, parameter
-from kv_action_router.contracts import ExecutionFeedback, FloatArray
+from kv_action_router.contracts import FloatArray, StageCondition
 from kv_action_router.encoding.config import EncoderConfig
+from kv_action_router.errors import ConfigError
 from kv_action_router.injection.config import InjectionConfig
+from kv_action_router.monitoring.events import FailureReport
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.simulation.cell import RobotCell, Samples
 from kv_action_router.simulation.config import SimulationConfig
 from kv_action_router.simulation.drives import Interface
-from kv_action_router.simulation.shells import (
-    Caching,
-    Encoding,
-    Injection,
-    Monitoring,
-    SimulatedClock,
-    Synthesis,
-)
-from kv_action_router.simulation.sight import TargetSource
+from kv_action_router.simulation.shells.caching import Caching
+from kv_action_router.simulation.shells.encoding import Encoding
+from kv_action_router.simulation.shells.injection import Injection
+from kv_action_router.simulation.shells.monitoring import Monitoring
+from kv_action_router.simulation.shells.synthesis import Synthesis
+from kv_action_router.simulation.sight import Sight
 from kv_action_router.simulation.stopwatch import Stopwatch
 from kv_action_router.synthesis.config import SynthesisConfig
 from kv_action_router.tasks.definition import load_task
 
 
 @dataclass(frozen=True)
-class EpisodeConfig(Configuration):
-    """What an episode is made of."""
+class EpisodeConfig:
+    """What an episode is made of.
 
-    task: str = parameter("touch_target", "task that each cycle runs")
-    command_delay: int = parameter(
-        1, "physics steps between a command and its torque", minimum=0, maximum=10
-    )
-    settle: float = parameter(0.2, "time before the first task", unit="s", minimum=0.05, maximum=5.0)
+    Attributes:
+        task: that each cycle runs.
+        command_delay: physics steps between a command and its torque; what a driver adds.
+        settle: time before the first task [s].
+        simulation, encoding, caching, synthesis, injection: of the robot and of the stages.
+    """
 
-
-@dataclass(frozen=True)
-class Stages:
-    """Parameters of the simulation and of the five stages."""
-
+    task: str = "touch_target"
+    command_delay: int = 1
+    settle: float = 0.2
     simulation: SimulationConfig = field(default_factory=SimulationConfig)
     encoding: EncoderConfig = field(default_factory=EncoderConfig)
     caching: CachingConfig = field(default_factory=CachingConfig)
@@ -57,6 +54,12 @@ class Stages:
     injection: InjectionConfig = field(
         default_factory=lambda: InjectionConfig(watched_nodes=("",))  # there are no nodes
     )
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.command_delay <= 10:
+            raise ConfigError("command_delay", "0 to 10 steps", self.command_delay)
+        if not 0.05 <= self.settle <= 5.0:
+            raise ConfigError("settle", "0.05 to 5 s", self.settle)
 
 
 @dataclass
@@ -73,7 +76,7 @@ class Cycle:
         touch_force: normal force in the step of first contact [N].
         peak_force: largest magnitude measured at the tool from then on [N].
         tracking_error: largest distance of set-point and measurement [rad].
-        decisions, task_hits, behavior_hits: counted in this cycle.
+        decisions, task_hits, behavior_hits, false_hits: counted in this cycle.
         events: of the injector, for people.
         reports: of the monitor, for people.
     """
@@ -90,6 +93,7 @@ class Cycle:
     decisions: int = 0
     task_hits: int = 0
     behavior_hits: int = 0
+    false_hits: int = 0
     events: list[str] = field(default_factory=list)
     reports: list[str] = field(default_factory=list)
 
@@ -98,38 +102,37 @@ class Episode:
     """A simulated robot and the five stages, on one thread and one clock.
 
     Attributes:
+        robot: plant, sensors and drives.
+        encoding, caching, synthesis, injection, monitoring: the stages.
+        source: of image keys.
         times: computing times of the stages.
-        now_ns: simulated CLOCK_MONOTONIC [ns].
-        on_step: called after each step with what was sensed.
+        on_step: called after each step with what was sensed before it.
     """
 
-    def __init__(
-        self,
-        source: Callable[[RobotCell, SimulationConfig], TargetSource],
-        config: EpisodeConfig | None = None,
-        stages: Stages | None = None,
-    ) -> None:
-        """Build everything; ``source`` makes what the image keys come from.
+    def __init__(self, sight: Sight, config: EpisodeConfig | None = None) -> None:
+        """Build everything.
+
+        Args:
+            sight: makes what the image keys come from: ``rendered_images`` or ``true_target``.
+            config: of all parts.
 
         Raises:
             RouterError: a configuration, robot or task is not valid.
         """
-        self.config = config or EpisodeConfig()
-        stages = stages or Stages()
-        self.task = load_task(self.config.task)
+        self.config = config = config or EpisodeConfig()
+        self.task = load_task(config.task)
         self.times = times = Stopwatch()
-        self.on_step: Callable[[Samples], None] = lambda samples: None
-        robots = [RobotModel.load(stages.simulation.robot) for _ in range(4)]  # one a stage, as in nodes
-        self.robot = RobotCell(stages.simulation, robots[0], self.config.command_delay)
-        clock = SimulatedClock(self.robot.now_ns)
-        self._clock = clock
-        self.source = source(self.robot, stages.simulation)
-        self.encoding = Encoding(stages.encoding, robots[0], self.source, times)
-        self.caching = Caching(stages.caching, robots[1], clock, times)
-        self.synthesis = Synthesis(stages.synthesis, robots[2], clock, times)
-        self.injection = Injection(stages.injection, robots[3], clock.now_ns, times)
+        self.on_step: Callable[[Samples], None] | None = None
+        # One a stage, as in the nodes: a model keeps the state of its last computation.
+        robots = [RobotModel.load(config.simulation.robot) for _ in range(4)]
+        self.robot = robot = RobotCell(config.simulation, robots[0], config.command_delay)
+        self.source = sight(robot.plant, config.simulation)
+        self.encoding = Encoding(config.encoding, robots[0], self.source, times)
+        self.caching = Caching(config.caching, robots[1], robot.clock, times)
+        self.synthesis = Synthesis(config.synthesis, robots[2], robot.clock, times)
+        self.injection = Injection(config.injection, robots[3], robot.now_ns, times)
         self.monitoring = Monitoring(self.task, times)
-        self._interface = Interface(stages.injection.command_interface)
+        self._interface = Interface(config.injection.command_interface)
         self._cycles = 0
 
     def __enter__(self) -> Episode:
@@ -143,11 +146,6 @@ class Episode:
     ) -> None:
         self.source.close()
 
-    @property
-    def feedback(self) -> ExecutionFeedback | None:
-        """Newest feedback of the injector."""
-        return self.injection.feedback
-
     def step(self) -> None:
         """Let one physics step pass."""
         samples = self.robot.sense()
@@ -155,17 +153,23 @@ class Episode:
         match = self.caching(key)
         chunk = self.synthesis(match, samples)
         command = self.injection(samples, chunk)
+        conditions, reports = self.monitoring(samples, key, self.injection.feedback)
         self.robot.act(self._interface, command)
+        self._tell(samples.now_ns, conditions, reports)
+        if self.on_step is not None:
+            self.on_step(samples)
 
-        task = self.synthesis.told(samples.now_ns)
-        self.monitoring.hear(task, samples.wrench, samples.drives, self.feedback, key)
-        conditions, reports = self.monitoring(samples.now_ns)
-        self.synthesis.hear(self.feedback, conditions, self.source.obstacles, samples.now_ns)
-        self.injection.hear(reports)
-        self.caching.hear(task, [*self.synthesis.taught(), *self.injection.taught()])
-        self.encoding.hear(task, self.injection.controller.epoch)
-        self._clock.now_ns = self.robot.now_ns
-        self.on_step(samples)
+    def _tell(
+        self, now_ns: int, conditions: list[StageCondition], reports: list[FailureReport]
+    ) -> None:
+        """Close the loops beside the main line: what each stage hears from the ones after it."""
+        synthesis, injection = self.synthesis, self.injection
+        synthesis.hear(injection.feedback, conditions, self.source.obstacles, now_ns)
+        injection.hear(reports)
+        task = synthesis.told(now_ns)
+        self.caching.hear(task, [*synthesis.taught(), *injection.taught()])
+        self.encoding.hear(task, injection.controller.epoch)
+        self.monitoring.hear(task)
 
     def run(self, seconds: float) -> None:
         """Let time pass."""
@@ -180,6 +184,7 @@ class Episode:
         self._cycles += 1
         cycle = Cycle(target=self.robot.place_target())
         tasks, injection = self.synthesis.synthesizer.tasks, self.injection
+        false_hits = self._false_hits()
         self.robot.contacts.clear()
         injection.events.clear()
         injection.tracking_error = 0.0
@@ -192,7 +197,12 @@ class Episode:
             if self.robot.contacts:
                 cycle.peak_force = max(cycle.peak_force, self.robot.force)
         self._finish(cycle, begin_ns)
+        cycle.false_hits = self._false_hits() - false_hits
         return cycle
+
+    def _false_hits(self) -> int:
+        layers = self.caching.manager.statistics().layers
+        return sum(layer.counters.false_hits for layer in layers if layer.layer == "task")
 
     def _finish(self, cycle: Cycle, begin_ns: int) -> None:
         stack, injection = self.synthesis.synthesizer.tasks.stack, self.injection

@@ -1,7 +1,8 @@
-"""Where an episode's image keys come from: rendered images, or the simulation's truth with noise."""
+"""Where an episode's image keys come from: rendered images, or the simulation's truth."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -69,7 +70,9 @@ class RenderedImages:
         encoder.set_camera(self._intrinsics)
         height, width = self._millimeters.shape
         with times.measure("encode image"):
-            depth = decode_depth(self._millimeters.data.cast("B"), "16UC1", height, width, 2 * width)
+            depth = decode_depth(
+                self._millimeters.data.cast("B"), "16UC1", height, width, 2 * width
+            )
             key = encoder.on_image(camera.color, depth, origin, origin.receipt_ns)
         if key is not None and self._images % _OBSTACLES_EVERY == 0:
             with times.measure("obstacles"):
@@ -83,30 +86,57 @@ class RenderedImages:
 
 
 class TrueTarget:
-    """Reports where the target really is, plus white noise; the scene always looks the same.
+    """Reports where the target really is, but for errors such as the rendered images lead to.
 
-    Needs no renderer, so episodes run several times faster. It sees through the arm.
+    Needs no renderer, so episodes run faster. It sees through the arm, sees no obstacles, and the
+    scene always looks the same.
     """
 
-    def __init__(self, seed: int = 1, deviation: float = 0.0003) -> None:
-        """Set the standard deviation of the estimate along each axis [m]."""
+    def __init__(self, seed: int = 1, bias: float = 1.2e-4, noise: float = 3.0e-5) -> None:
+        """Set the standard deviations along each axis.
+
+        Args:
+            seed: of both.
+            bias: of an error that stays while the target does [m].
+            noise: of an error of each image's own [m].
+        """
         self.obstacles: ObstacleSpheres | None = None
         self._generator = np.random.default_rng(seed)
-        self._deviation = deviation
-        self._covariance = np.diag([deviation**2] * 3 + [0.05**2] * 2 + [np.pi**2 / 3.0])
+        self._deviation = (bias, noise)
+        self._place = np.full(3, np.nan)
+        self._bias = np.zeros(3)
+        variance = bias**2 + noise**2
+        self._covariance = np.diag([variance] * 3 + [0.05**2] * 2 + [np.pi**2 / 3.0])
         scene = self._generator.standard_normal(_SCENE_SIZE)
-        self._scene: Float32Array = (
-            SLICE_NORMS["scene"] * scene / np.linalg.norm(scene)
-        ).astype(np.float32)
+        scene *= SLICE_NORMS["scene"] / np.linalg.norm(scene)
+        self._scene: Float32Array = scene.astype(np.float32)
 
     def look(
         self, encoder: KeyEncoder, plant: Plant, origin: Origin, times: Stopwatch
     ) -> TaskKey | None:
-        """Return the key of the true place."""
-        seen = plant.target + self._deviation * self._generator.standard_normal(3)
+        """Return the key of a place near the true one."""
+        bias, noise = self._deviation
+        place = plant.target
+        if not np.array_equal(place, self._place):
+            self._place = place
+            self._bias = bias * self._generator.standard_normal(3)
+        seen = place + self._bias + noise * self._generator.standard_normal(3)
         estimate = TargetEstimate(Pose(seen), self._covariance)
         with times.measure("encode truth"):
             return encoder.on_sight(estimate, self._scene, origin, origin.receipt_ns)
 
     def close(self) -> None:
         """Nothing is held."""
+
+
+Sight = Callable[[Plant, SimulationConfig], TargetSource]
+
+
+def rendered_images(plant: Plant, config: SimulationConfig) -> TargetSource:
+    """Let the encoder perceive rendered images."""
+    return RenderedImages(plant, config)
+
+
+def true_target(plant: Plant, config: SimulationConfig) -> TargetSource:  # noqa: ARG001 - a Sight
+    """Let the encoder be told where the target is."""
+    return TrueTarget(config.seed)

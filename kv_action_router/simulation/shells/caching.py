@@ -1,0 +1,45 @@
+"""Stage 2 in an episode: a match for each key, updates beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from kv_action_router.caching.config import CachingConfig
+from kv_action_router.caching.manager import CacheManager
+from kv_action_router.contracts import CacheMatch, EntryUpdate, TaskKey, TaskState
+from kv_action_router.errors import RouterError
+from kv_action_router.robots.execution_values import load_execution_value
+from kv_action_router.robots.model import RobotModel
+from kv_action_router.simulation.stopwatch import Stopwatch
+
+
+class Caching:
+    """Stage 2: a match for each key; updates beside it."""
+
+    def __init__(
+        self, config: CachingConfig, robot: RobotModel, clock: Callable[[], int], times: Stopwatch
+    ) -> None:
+        execution = load_execution_value(robot.name)
+        self.manager = CacheManager(config, robot, execution, clock=clock)
+        self.refused: list[str] = []  # updates that were not taken, and why
+        self._times = times
+
+    def hear(self, task: TaskState | None, updates: Sequence[EntryUpdate]) -> None:
+        """Take the newest task state, and what execution teaches."""
+        if task is not None:
+            self.manager.on_task_state(task)
+        for update in updates:
+            try:
+                self.manager.apply(update)
+            except RouterError as error:
+                self.refused.append(str(error))
+
+    def __call__(self, key: TaskKey | None) -> CacheMatch | None:
+        """Answer a key."""
+        if key is None:
+            return None
+        begin = self._times.now()
+        match = self.manager.on_key(key)
+        kind = "match decision" if match.is_decision else "match refresh"
+        self._times.since(kind, begin)
+        return match
