@@ -1,4 +1,4 @@
-"""ROS stays in the shells. Read from the source, so it is tested also where ROS is not installed."""
+"""ROS stays in the shells. Read from the source, so that it is tested without ROS, too."""
 
 from __future__ import annotations
 

@@ -3,11 +3,12 @@
 #
 #   tools/setup.sh                  everything that running and testing need (make setup)
 #   tools/setup.sh lint             also the tools of `make lint`
+#   tools/setup.sh plain-build DIR  colcon build without symbolic links, into DIR (tests)
 #   tools/setup.sh install-command  print the command that installs what the machine lacks, if any
 #   tools/setup.sh install-missing  run that command (CI)
 #
-# PYTHON=...       the interpreter to use instead of the first suitable one
-# ROS_WHEELS=...   kilted (default) or jazzy: the release installed where no ROS 2 is sourced
+# PYTHON=...      the interpreter to make .venv with, instead of the first suitable one
+# ROS_WHEELS=...  kilted (default) or jazzy: the release to install where no ROS 2 is sourced
 set -euo pipefail
 
 checkout=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
@@ -36,24 +37,45 @@ stamp_is() { [[ -f $1 && $(<"$1") == "$2" ]]; }
 
 # --- the environment -----------------------------------------------------------------------------
 
-# Which ROS 2 the environment stands on. An environment made for another one is made anew.
+# Which ROS 2 the environment stands on: the sourced one, else wheels. Without ROS_WHEELS an
+# environment keeps the release that it was made for.
 ros_source() {
-  local prefix
+  local prefix distro=${ROS_WHEELS:-}
   prefix=$(sourced_ros)
-  if [[ -n $prefix ]]; then echo "sourced $prefix"; else echo "wheels ${ROS_WHEELS:-kilted}"; fi
+  if [[ -n $prefix ]]; then
+    echo "sourced $prefix"
+    return
+  fi
+  if [[ -z $distro && -f $environment/stamp ]]; then
+    distro=$(sed -n 's/^wheels \([a-z]*\) .*/\1/p' "$environment/stamp")
+  fi
+  echo "wheels ${distro:-kilted}"
+}
+
+# Does the environment run on the interpreter that $PYTHON asks for, if it asks for one?
+has_wanted_python() {
+  [[ -z ${PYTHON:-} ]] || stamp_is "$environment/made-with" "$(find_python)"
 }
 
 create_environment() {
   local python=$1 source=$2
   if [[ -e $environment ]]; then
-    say "$environment was made for another Python or another ROS 2: making it anew"
+    say "the environment was made for another Python or another ROS 2: making it anew"
     rm -rf "$environment" "$workspace/build" "$workspace/install" "$workspace/stamp"
   fi
   say "making $environment with $python ($source)"
   local options=()
   [[ $source == sourced* ]] && options=(--system-site-packages)
   "$python" -m venv "${options[@]}" "$environment"
-  echo "$source with $python" >"$environment/made-for"
+  echo "$source" >"$environment/made-for"
+  echo "$python" >"$environment/made-with"
+}
+
+# Installs requirements/<purpose>.txt for each purpose named.
+install_requirements() {
+  local purpose files=()
+  for purpose in "$@"; do files+=(-r "$checkout/requirements/$purpose.txt"); done
+  logged "install-$1" "$environment/bin/python" -m pip install "${files[@]}"
 }
 
 # The wheels of a ROS release, or the record of what the sourced one exports.
@@ -61,16 +83,13 @@ install_ros() {
   local source=$1
   if [[ $source == wheels* ]]; then
     local distro=${source#wheels }
-    logged "ros-$distro" "$environment/bin/python" -m pip install \
-      -r "$checkout/requirements/ros-$distro.txt" -r "$checkout/requirements/runtime.txt" \
-      -r "$checkout/requirements/test.txt"
+    install_requirements "ros-$distro" build runtime test
     logged relocate "$environment/bin/python" "$checkout/tools/relocate_exports.py"
     echo "$distro" >"$environment/ros_distro"
   else
-    logged requirements "$environment/bin/python" -m pip install \
-      -r "$checkout/requirements/runtime.txt" -r "$checkout/requirements/test.txt"
+    install_requirements build runtime test
     echo "${ROS_DISTRO:-unknown}" >"$environment/ros_distro"
-    "$environment/bin/python" - >"$environment/underlay.json" <<'PYTHON'
+    "$environment/bin/python" -S - >"$environment/underlay.json" <<'PYTHON'
 import json, os
 names = ("AMENT_PREFIX_PATH", "CMAKE_PREFIX_PATH", "LD_LIBRARY_PATH", "PYTHONPATH")
 print(json.dumps({n: [p for p in os.environ.get(n, "").split(":") if p] for n in names}, indent=1))
@@ -90,9 +109,9 @@ install_start_up_hook() {
 set_up_environment() {
   local source wanted python missing
   source=$(ros_source)
-  wanted="$source $(hash_of "$checkout"/requirements/{ros-*,runtime,test}.txt \
-    "$checkout/tools/relocate_exports.py") ${PYTHON:-}"
-  stamp_is "$environment/stamp" "$wanted" && return
+  wanted="$source $(hash_of "$checkout"/requirements/{ros-*,build,runtime,test}.txt \
+    "$checkout/tools/relocate_exports.py")"
+  if stamp_is "$environment/stamp" "$wanted" && has_wanted_python; then return; fi
 
   python=$(find_python)
   missing=$(missing_packages "$python" | xargs)
@@ -110,7 +129,9 @@ set_up_environment() {
     esac
     ;;
   esac
-  stamp_is "$environment/made-for" "$source with $python" || create_environment "$python" "$source"
+  if ! stamp_is "$environment/made-for" "$source" || ! has_wanted_python; then
+    create_environment "$python" "$source"
+  fi
   say "installing the pinned requirements"
   install_ros "$source"
   echo "$wanted" >"$environment/stamp"
@@ -122,7 +143,7 @@ set_up_lint_tools() {
   wanted=$(hash_of "$checkout/requirements/lint.txt")
   stamp_is "$environment/lint-stamp" "$wanted" && return
   say "installing the linters"
-  logged lint "$environment/bin/python" -m pip install -r "$checkout/requirements/lint.txt"
+  install_requirements lint
   echo "$wanted" >"$environment/lint-stamp"
 }
 
@@ -145,31 +166,32 @@ workspace_state() {
 # A folder of links to the package's own files. CMake refuses to export include folders that lie
 # below the source folder, and .venv, with NumPy's headers, lies below the checkout.
 link_sources() {
-  local item
-  rm -rf "$workspace/src" "$workspace/python"
-  mkdir -p "$workspace/src/kv_action_router" "$workspace/python"
+  local folder=$1 item
+  rm -rf "$folder/src"
+  mkdir -p "$folder/src/kv_action_router"
   for item in "$checkout"/{CMakeLists.txt,package.xml,plugin.xml,LICENSE} \
     "$checkout"/{action,config,kv_action_router,launch,msg,resource,scripts,srv}; do
-    [[ ! -e $item ]] || ln -s "$item" "$workspace/src/kv_action_router/"
+    [[ ! -e $item ]] || ln -s "$item" "$folder/src/kv_action_router/"
   done
-  # On Python's path alone: in the checkout's root, launch/ would pass for the launch package.
-  ln -s "$checkout/kv_action_router" "$workspace/python/"
 }
 
-build_workspace() {
+# colcon build in a folder, with further options.
+build_in() {
+  local folder=$1
+  shift
   local python=$environment/bin/python ament_prefix=$environment unity=ON
   # A sourced ROS 2 has already exported its own.
   [[ -n $(sourced_ros) ]] && ament_prefix=$AMENT_PREFIX_PATH && unity=OFF
-  link_sources
-  cd "$workspace"
+  link_sources "$folder"
+  cd "$folder"
   # MAKEFLAGS: colcon's own default also limits by load, which on a busy machine means one job.
   PATH=$environment/bin:$PATH \
     MAKEFLAGS=-j$(nproc) \
     AMENT_PREFIX_PATH=$ament_prefix \
     CMAKE_PREFIX_PATH=${CMAKE_PREFIX_PATH:+$CMAKE_PREFIX_PATH:}$ament_prefix \
-    "$python" -m colcon --log-base "$workspace/log" build \
-    --paths src/kv_action_router --build-base "$workspace/build" --install-base "$workspace/install" \
-    --merge-install --symlink-install --event-handlers console_direct+ \
+    "$python" -m colcon --log-base "$folder/log" build \
+    --paths src/kv_action_router --build-base "$folder/build" --install-base "$folder/install" \
+    --merge-install "$@" --event-handlers console_direct+ \
     --cmake-args -DPython3_EXECUTABLE="$python" -DBUILD_TESTING=OFF -DKV_UNITY_BUILD=$unity
 }
 
@@ -192,7 +214,10 @@ set_up_workspace() {
   wanted=$(workspace_state)
   stamp_is "$workspace/stamp" "$wanted" && return
   say "building the workspace in $workspace"
-  logged build build_workspace
+  logged build build_in "$workspace" --symlink-install
+  # Alone in a folder on Python's path: in the checkout's root, launch/ would pass for the package.
+  mkdir -p "$workspace/python"
+  ln -sfn "$checkout/kv_action_router" "$workspace/python/kv_action_router"
   logged check check_workspace
   echo "$wanted" >"$workspace/stamp"
   say "ready: $environment/bin/python finds ROS 2 and the workspace"
@@ -220,6 +245,9 @@ main() {
     install_start_up_hook
     [[ $task == lint ]] && set_up_lint_tools
     set_up_workspace
+    ;;
+  plain-build)
+    build_in "$(cd "$2" && pwd -P)"
     ;;
   *)
     sed -n '2,/^set -e/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2

@@ -63,7 +63,7 @@ def third_party(files: list[Path]) -> set[str]:
                 found |= {alias.name.split(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 found.add((node.module or "").split(".")[0])
-    return found - sys.stdlib_module_names - {"kv_action_router"}
+    return found - sys.stdlib_module_names - {"kv_action_router", "package"}
 
 
 def runtime_imports(checkout: Path) -> set[str]:
