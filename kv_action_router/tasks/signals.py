@@ -61,7 +61,7 @@ SIGNALS: dict[str, SignalInfo] = {
     ),
     "key_age": SignalInfo("s", "task_key", _MONITOR_MS, "time since the newest key was received"),
     "heartbeat_age": SignalInfo(
-        "s", "heartbeats", _MONITOR_MS, "time since the last sign of life", "node"
+        "s", "heartbeats", _MONITOR_MS, "silence while the monitor was awake", "node"
     ),
     "deadline_misses": SignalInfo(
         "",
