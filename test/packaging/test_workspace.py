@@ -113,10 +113,9 @@ def prefix(
         return
     folder = tmp_path_factory.mktemp("plain")
     result = subprocess.run(
-        [checkout / "tools/setup.sh", "plain-build", folder],
+        ["timeout", "900", checkout / "tools/setup.sh", "plain-build", folder],  # ends children too
         capture_output=True,
         text=True,
-        timeout=900,
         check=False,
     )
     assert result.returncode == 0, result.stdout + result.stderr
