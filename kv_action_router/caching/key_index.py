@@ -22,6 +22,7 @@ SUMMED_SIZE = SUMMED_SLICE.stop - SUMMED_SLICE.start
 FREE = -1  # partition of a slot that no search finds
 SMALLEST_NORM = 1e-6
 _OUT = np.float32(-np.inf)
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 def prepare_key(vector: Any, field: str = "key") -> Float32Array:
@@ -43,8 +44,8 @@ def prepare_key(vector: Any, field: str = "key") -> Float32Array:
     if raw.dtype.kind not in "fiu":
         raise KeyInvalidError(f"{field} must be real numbers, got dtype {raw.dtype}")
     wide = raw.astype(np.float64)
-    if not np.isfinite(wide).all() or np.abs(wide).max() > np.finfo(np.float32).max:
-        index = int(np.argmax(~(np.abs(wide) <= np.finfo(np.float32).max)))
+    if not float(np.abs(wide).max()) <= _LARGEST:  # NaN compares false
+        index = int(np.argmin(np.abs(wide) <= _LARGEST))
         raise KeyInvalidError(f"{field} must be finite, got {raw[index]} at index {index}")
     summed = wide[SUMMED_SLICE]
     norm = math.sqrt(float(summed @ summed))

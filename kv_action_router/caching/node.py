@@ -53,7 +53,7 @@ QUERY_FIELDS = tuple(
 LOG_PERIOD_S = 0.2
 LOG_LINES = 5  # decisions told in one period; more are only counted
 FEEDBACK_PERIOD_NS = 50_000_000  # the injector's counters add up: reading them now and then will do
-CONDITION_PREFIX = "condition"  # how the reason of an invalidation by a physical condition begins
+CONDITION_PREFIX = "condition"  # how reasons begin that the monitor gives
 SWITCH_INTERVAL_S = 0.0005
 
 

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from kv_action_router.caching.key_index import prepare_key
 from kv_action_router.caching.match import Answer
 from kv_action_router.contracts import SUMMED_SLICE, MissReason, UpdateOperation
 
@@ -223,3 +224,30 @@ def test_a_refused_key_leaves_rankings_as_they_were(build) -> None:
     assert (after.entry_id, after.similarity) == (before.entry_id, before.similarity)
     assert len(manager.entries) == 1
     assert np.isfinite(manager.entries.tasks.index.keys[:, SUMMED_SLICE]).all()
+
+
+def test_looks_again_when_an_entry_is_overwritten_during_the_match(build) -> None:
+    """A writer on another thread, replayed in the middle of the match by a guard."""
+
+    class Interrupt:
+        name = "interrupt"
+        calls = 0
+
+        def check(self, candidate, joints, behavior) -> None:
+            self.calls += 1
+            if self.calls > 1:
+                return
+            for mark in range(20):  # more than there are slots, so that the one just read is reused
+                value = build.behavior(mark=mark / 100)
+                manager.entries.insert(partition, key, value)
+
+    interrupt = Interrupt()
+    manager = build.manager(capacity=4, guards=(interrupt,))
+    insert(manager, build)
+    key = prepare_key(build.vector())
+    partition = manager.entries.partitions[0]
+    answer = ask(manager, build.vector())
+    assert interrupt.calls == 2
+    assert answer.entry_version == 21
+    assert answer.behavior is not None
+    assert (answer.behavior.coefficients[1:] == 0.19).all()
