@@ -127,6 +127,11 @@ class JointMerger:
         return self._position
 
     @property
+    def velocity_estimated(self) -> bool:
+        """Whether a joint that was seen has a velocity that is only a difference of positions."""
+        return bool(((self._receipt > 0) & ~self._measured).any())
+
+    @property
     def velocity_measured(self) -> npt.NDArray[np.bool_]:
         """Which joints' velocity is measured rather than a difference of positions (n,)."""
         return self._measured

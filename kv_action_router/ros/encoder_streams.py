@@ -161,7 +161,7 @@ class EncoderStreams:
             return
         if taken:
             self.joint_origin = Origin(sample.receipt_ns, sample.origin_ns, stamp or time.time_ns())
-            if not encoder.joints.velocity_measured.all():
+            if encoder.joints.velocity_estimated:
                 self._say.warn(
                     "velocity", "joint velocities are not measured: taken from positions"
                 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -9,3 +10,4 @@ import cv2
 
 sys.path.insert(0, str(Path(__file__).parent))
 cv2.setNumThreads(1)
+os.environ.setdefault("MUJOCO_GL", "egl")  # before anybody imports mujoco

@@ -12,13 +12,14 @@ from kv_action_router.encoding.body_slice import BodyEncoder, MaskedInput
 
 ALL = MaskedInput(63)
 LIMIT = np.full(6, np.pi)
+BODY = BodyEncoder(LIMIT)
 poses = hnp.arrays(float, 6, elements=st.floats(-6.3, 6.3))
 anything = hnp.arrays(float, 6, elements=st.floats(allow_nan=True, allow_infinity=True))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def body():
-    return BodyEncoder(LIMIT)
+    return BODY
 
 
 def cosine(first, second):
@@ -33,7 +34,7 @@ def test_norm_is_constant_and_finite_whatever_comes(pose, velocity, duty, others
         angular_velocity=others[:3],
         linear_acceleration=others[3:],
     )
-    values, _ = BodyEncoder(LIMIT).encode(
+    values, _ = BODY.encode(
         pose, velocity, duty=duty, displacement=others[:3], odometry_confidence=0.5, imu=sample
     )
     assert values.dtype == np.float32

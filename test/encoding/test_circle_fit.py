@@ -21,7 +21,9 @@ def arc(center, first, last, count=80, seed=0):
 @given(st.floats(-0.01, 0.01), st.floats(-0.01, 0.01), st.floats(0.0, 6.0), st.integers(0, 9))
 def test_half_circle_is_enough(dx, dy, turn, seed):
     center = np.array([0.4, -0.1])
-    fit = fit_circle(arc(center, turn, turn + math.pi, seed=seed), center + [dx, dy], RADIUS, NOISE)
+    fit = fit_circle(
+        arc(center, turn, turn + math.pi, seed=seed), center + np.array([dx, dy]), RADIUS, NOISE
+    )
     error = fit.center - center
     assert np.linalg.norm(error) < 1e-3
     assert error @ np.linalg.solve(fit.covariance, error) < 25.0

@@ -25,6 +25,7 @@ def update(made, names, now=SECOND, velocity=(), effort=()):
 def test_order_of_names_does_not_matter(order):
     made = merger()
     update(made, order, velocity=[10 * VALUES[n] for n in order])
+    assert not made.velocity_estimated
     sample = made.sample(SECOND)
     assert sample.names == NAMES
     assert sample.position.tolist() == [0.1, 0.2, 0.3]
@@ -36,7 +37,8 @@ def test_parts_are_merged_and_missing_ones_named():
     made = merger()
     with pytest.raises(MissingJointsError, match="a, b, c"):
         made.sample(SECOND)
-    assert update(made, ("c", "a"))
+    assert update(made, ("c", "a"), velocity=(0.0, 0.0))
+    assert not made.velocity_estimated  # b was not seen, which is another matter
     with pytest.raises(MissingJointsError, match=r"for b$"):
         made.sample(SECOND)
     assert update(made, ("b",), SECOND + 20 * MS)
@@ -64,6 +66,7 @@ def test_what_is_not_measured_is_estimated_or_nan():
     made = merger()
     made.update(NAMES, [0.1, 0.2, 0.3], [np.nan, 1.0, np.nan], [np.nan] * 3, 0, SECOND)
     assert made.velocity_measured.tolist() == [False, True, False]
+    assert made.velocity_estimated
     made.update(NAMES, [0.11, 0.2, 0.29], [np.nan, 1.0, np.inf], [], 0, SECOND + 10 * MS)
     sample = made.sample(SECOND + 10 * MS)
     assert np.allclose(sample.velocity, [1.0, 1.0, -1.0])

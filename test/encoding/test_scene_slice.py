@@ -36,7 +36,7 @@ def test_place_of_the_target_does_not_matter():
 def test_arm_in_the_image_does_not_matter():
     color, depth = look()
     row, column = pixel_of(CENTER)
-    point = CENTER + [0.0, 0.0, 0.12]
+    point = CENTER + np.array([0.0, 0.0, 0.12])
     robot = np.array([[*point, 0.1]])
     rows, columns = np.mgrid[0:240, 0:320]
     arm = np.hypot(rows - row + 60, columns - column) < 45
