@@ -18,7 +18,6 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-import numpy as np
 from threadpoolctl import threadpool_limits
 
 from kv_action_router.contracts import Stage, TrajectoryChunk
@@ -31,27 +30,23 @@ from kv_action_router.robots.model import RobotModel
 from kv_action_router.ros import topics
 from kv_action_router.ros.conversions import (
     chunk_to_msg,
-    condition_from_msg,
     entry_update_to_msg,
-    feedback_from_msg,
-    joints_from_msg,
-    match_from_msg,
-    obstacles_from_msg,
     task_state_to_msg,
 )
 from kv_action_router.ros.lifecycle import StageNode
 from kv_action_router.ros.process import run
 from kv_action_router.ros.streams import DataLoop
+from kv_action_router.ros.synthesizer_streams import SynthesizerStreams
 from kv_action_router.ros.task_server import TaskServer, course_of
 from kv_action_router.srv import InterruptExecution, ResumeExecution
 from kv_action_router.synthesis.config import SynthesisConfig
-from kv_action_router.synthesis.measurement import in_model_order
 from kv_action_router.synthesis.synthesizer import BehaviorSynthesizer
 from kv_action_router.synthesis.warmup import warm_up
 
 NAME = "behavior_synthesizer"
 TICK_NS = 5_000_000
 STATE_PERIOD_NS = 100_000_000
+SAMPLE_PERIOD_NS = 20_000_000  # feedback is looked at this often at least: it may tell of a stop
 ANSWER_TIMEOUT_S = 0.5  # a service waits this long for the data loop at most
 DECISIONS_A_SECOND = 10  # by which decision ids of a restarted process are surely higher
 
@@ -71,6 +66,7 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
         self._state_sequence = 0
         self._state_version = -1
         self._state_due_ns = 0
+        self._samples_due_ns = 0
 
     @property
     def epoch(self) -> int:
@@ -95,13 +91,8 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
         first = int(time.monotonic() * DECISIONS_A_SECOND) % 0x7FFFFFFF + 1
         for chunk in warm_up(model, config):
             chunk_to_msg(chunk, self._chunk_message)
-        self._model = model
         self._synthesizer = BehaviorSynthesizer(model, config, first_decision=first)
-        self._matches = self.plane.reader(topics.CACHE_MATCH)
-        self._conditions = self.plane.reader(topics.CONDITION)
-        self._joints = self.plane.reader(topics.JOINT_STATES)
-        self._feedback = self.plane.reader(topics.EXECUTION_FEEDBACK)
-        self._obstacles = self.plane.reader(topics.OBSTACLE_SPHERES)
+        self._streams = SynthesizerStreams(self.plane, model)
         self._chunks = self._publisher(topics.TRAJECTORY_CHUNK)
         self._states = self._publisher(topics.TASK_STATE)
         self._updates = self._publisher(topics.ENTRY_UPDATE)
@@ -122,7 +113,7 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
         self._state_version = -1
         self._loop = DataLoop(
             self.plane,
-            [self._matches, self._conditions],
+            [self._streams.matches, self._streams.conditions],
             self._on_wake,
             self.loop_failed,
             period_ns=TICK_NS,
@@ -158,15 +149,21 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
     def _on_wake(self, now_ns: int) -> None:
         synthesizer = self.synthesizer
         tasks = synthesizer.tasks
-        self._take_samples()
+        conditions = self._streams.take_conditions()
+        match = self._streams.take_match(synthesizer, now_ns)
+        asked = bool(conditions) or match is not None or not self._commands.empty()
+        if asked or synthesizer.due(now_ns) or now_ns >= self._samples_due_ns:
+            idle = not tasks.stack.active and synthesizer.motion.reference is None
+            self._samples_due_ns = now_ns + (STATE_PERIOD_NS if idle else SAMPLE_PERIOD_NS)
+            self._streams.take_feedback(synthesizer)
+            if asked or not idle:
+                self._streams.take_measurements(synthesizer)
         while not self._commands.empty():
             self._commands.get()(now_ns)
-        while (taken := self._conditions.take()) is not None:
-            if tasks.stack.active:
-                tasks.on_condition(condition_from_msg(taken.message), _now())
-        match = self._matches.take()
-        if match is not None and (tasks.stack.active or synthesizer.motion.reference is not None):
-            self._publish_chunk(synthesizer.on_match(match_from_msg(match.message), _now()))
+        for condition in conditions:
+            tasks.on_condition(condition, _now())
+        if match is not None:
+            self._publish_chunk(synthesizer.on_match(match, _now()))
         self._publish_chunk(synthesizer.on_tick(_now()))
         while tasks.updates:
             update = entry_update_to_msg(tasks.updates.popleft(), self._update_message)
@@ -183,21 +180,6 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
                 value=report.value,
                 limit=report.limit,
             )
-
-    def _take_samples(self) -> None:
-        synthesizer = self.synthesizer
-        if (taken := self._feedback.take()) is not None:
-            synthesizer.tracking.feedback = feedback_from_msg(taken.message)
-        idle = not synthesizer.tasks.stack.active and synthesizer.motion.reference is None
-        if idle and self._commands.empty():
-            return  # nobody needs to know where the joints are
-        if (taken := self._joints.take_newest()) is not None:
-            sample = in_model_order(joints_from_msg(taken.message, taken.receipt_ns), self._model)
-            if sample is not None:
-                synthesizer.tracking.joints = sample
-        if (taken := self._obstacles.take()) is not None:
-            spheres = obstacles_from_msg(taken.message)
-            synthesizer.obstacles = np.column_stack((spheres.center, spheres.radius)).astype(float)
 
     def _publish_chunk(self, chunk: TrajectoryChunk | None) -> None:
         if chunk is None:

@@ -1,13 +1,12 @@
 """Stage 3 without ROS: from matches, joint states and feedback to trajectory chunks.
 
-chunk = synthesizer.on_match(match, now_ns)   # a decision, or a target that moved
-chunk = synthesizer.on_tick(now_ns)           # the motion goes on
+``wants`` looks at every match (most only say that the cache is alive), ``on_match`` answers a
+decision or follows a target that moved, ``on_tick`` lets the motion go on.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
 import time
 from collections.abc import Callable
 
@@ -33,16 +32,17 @@ from kv_action_router.synthesis.chunk import ChunkMaker
 from kv_action_router.synthesis.config import SynthesisConfig
 from kv_action_router.synthesis.decider import Decider
 from kv_action_router.synthesis.execution import Execution
+from kv_action_router.synthesis.following import target_displacement
+from kv_action_router.synthesis.glance import MatchGlance
 from kv_action_router.synthesis.limits import MotionLimits
 from kv_action_router.synthesis.motion_in_force import MotionInForce
 from kv_action_router.synthesis.replan import ReplanSource
 from kv_action_router.synthesis.source import BehaviorSource
 from kv_action_router.synthesis.task_runner import Report, TaskRunner
 from kv_action_router.synthesis.tracking import Tracking
-from kv_action_router.tasks.stages import TargetGoal
 
 _CONTINUATION_NS = int(CONTINUATION_PERIOD * 1e9)
-_LONGEST_FOLLOW = 0.1  # [s] of following that one image may make up for
+_TICK_NS = 5_000_000  # the owner's: a continuation goes out at the tick nearest to its time
 
 
 class BehaviorSynthesizer:
@@ -91,6 +91,24 @@ class BehaviorSynthesizer:
         """Whether the decision in force came from the cache."""
         return self.tasks.execution is not None and self.tasks.execution.match.hit
 
+    def wants(self, glance: MatchGlance, now_ns: int) -> bool:
+        """Note that the cache is alive; return whether the whole match is needed."""
+        self._match_ns = glance.published_ns or now_ns
+        stack, execution = self.tasks.stack, self.tasks.execution
+        if stack.status != TaskStatus.RUNNING or glance.decision_id != stack.decision_id:
+            return False
+        if execution is None:
+            return stack.awaiting
+        lost = execution.decision_hit and not glance.hit
+        image = glance.trigger == Trigger.IMAGE and execution.stage.follow_target
+        return stack.awaiting or lost or image
+
+    def due(self, now_ns: int) -> bool:
+        """Say whether :meth:`on_tick` would send something."""
+        if self.motion.reference is None:
+            return False
+        return self.motion.changed or now_ns - self._sent_ns >= _CONTINUATION_NS - _TICK_NS // 2
+
     def on_match(self, match: CacheMatch, now_ns: int) -> TrajectoryChunk | None:
         """Take a match; return the chunk of a decision, or of a target that moved."""
         self._header = match.decision
@@ -118,9 +136,7 @@ class BehaviorSynthesizer:
         """
         self.tasks.watch(now_ns)
         tracking, motion = self.tracking, self.motion
-        if motion.reference is None:
-            return None
-        if not motion.changed and now_ns - self._sent_ns < _CONTINUATION_NS:
+        if not self.due(now_ns):
             return None
         if now_ns - self._match_ns > MATCH_VALIDITY_NS:
             return None
@@ -211,25 +227,17 @@ class BehaviorSynthesizer:
         return self._chunk(now_ns, match.decision, ChunkKind.DECISION)
 
     def _follow(self, match: CacheMatch, now_ns: int) -> TrajectoryChunk | None:
-        """Move the end of the motion in force to where the target is seen, at a finite speed."""
-        execution, target, config = self.tasks.execution, match.target, self._config
+        """Move the end of the motion in force to where the target is seen."""
+        execution, target = self.tasks.execution, match.target
         if execution is None or execution.target is None or target is None:
             return None
         stage = execution.stage
-        if not stage.follow_target or not isinstance(stage.goal, TargetGoal):
-            return None
-        deviation = math.sqrt(max(0.0, float(np.diagonal(target.covariance)[:3].max())))
-        if not deviation <= config.refresh_deviation:
-            return None
-        displacement = np.asarray(target.pose.position, dtype=float) - execution.target.position
-        distance = float(np.sqrt(displacement @ displacement))
-        if distance < config.refresh_distance:
+        displacement = target_displacement(execution, match, self._config, now_ns)
+        if displacement is None:
             return None
         if self._too_old(match, now_ns):
             self.refreshes_dropped += 1
             return None
-        spent = min((now_ns - execution.followed_ns) * 1.0e-9, _LONGEST_FOLLOW)
-        displacement = displacement * min(1.0, config.refresh_speed * spent / distance)
         try:
             followed = self.motion.follow_target(stage, displacement, now_ns)
             if followed is None:

@@ -1,13 +1,7 @@
 """Reading task definitions from YAML; every message names task, stage, field, limit and value.
 
-name: touch_target
-intent: touch the target on the table
-stages:
-  - name: approach
-    subtask: touch_approach_v1
-    goal: {target_offset: [0.0, 0.0, 0.06]}
-    end:
-      - {name: arrived, all: [{signal: motion_phase, op: ">=", limit: 1.0}], held_ms: 20}
+``config/tasks/touch_target.yaml`` shows all that is needed: a name, an intent, and stages with a
+subtask, a goal and the conditions of their end.
 """
 
 from __future__ import annotations

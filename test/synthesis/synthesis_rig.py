@@ -17,6 +17,7 @@ from kv_action_router.contracts import (
     JointSample,
     MissReason,
     Pose,
+    Stage,
     StageCondition,
     TargetEstimate,
     TrajectoryChunk,
@@ -24,6 +25,7 @@ from kv_action_router.contracts import (
 )
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.synthesis.config import SynthesisConfig
+from kv_action_router.synthesis.glance import MatchGlance
 from kv_action_router.synthesis.synthesizer import BehaviorSynthesizer
 from kv_action_router.tasks.stages import TaskDefinition
 
@@ -86,6 +88,18 @@ def make_match(
         joints=JointSample(
             names, np.zeros(len(names)), np.zeros(len(names)), np.zeros(len(names)), trigger_ns
         ),
+    )
+
+
+def glance_at(match: CacheMatch) -> MatchGlance:
+    """Return what a look at a match tells."""
+    return MatchGlance(
+        match.decision.decision_id,
+        match.decision.trigger_monotonic_ns,
+        match.decision.stage_ns[Stage.MATCH],
+        match.trigger,
+        match.hit,
+        match.is_decision,
     )
 
 
@@ -218,7 +232,9 @@ class Rig:
         if self.feedback_flows and self.steps % 2 == 0:
             synthesizer.tracking.feedback = self.feedback()
         if self.answer_matches and self.steps % 2 == 0:
-            self.adopt(synthesizer.on_match(self.match(image=self.steps % 6 == 0), self.now_ns))
+            match = self.match(image=self.steps % 6 == 0)
+            if synthesizer.wants(glance_at(match), self.now_ns):
+                self.adopt(synthesizer.on_match(match, self.now_ns))
         self.adopt(synthesizer.on_tick(self.now_ns))
 
     def run(self, seconds: float) -> None:
