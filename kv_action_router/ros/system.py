@@ -27,6 +27,7 @@ SIMULATION = "simulation"
 CONTROLLERS = ("effort", "velocity", "position")
 # The stages nearer to the motor come first when two of them want the same core.
 PRIORITIES = {
+    SIMULATION: 5,
     "task_key_encoder": 10,
     "failure_monitor": 15,
     "cache_manager": 20,
@@ -209,7 +210,10 @@ def _arm(robot: str, arguments: Arguments) -> System:
         priority = max(PRIORITIES[node] for node in nodes) if arguments.realtime else 0
         return process(name, nodes, autostart=True, scheduling_priority=priority, **values)
 
-    processes = [process(SIMULATION, (SIMULATION,))] if arguments.sim else []
+    processes = []
+    if arguments.sim:
+        priority = PRIORITIES[SIMULATION] if arguments.realtime else 0
+        processes.append(process(SIMULATION, (SIMULATION,), scheduling_priority=priority))
     processes.append(
         stage(
             INJECTOR,

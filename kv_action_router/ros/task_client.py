@@ -21,7 +21,7 @@ _SPIN_S = 0.05
 class TimeOutError(RouterError):
     """Something that was waited for did not happen in time."""
 
-    error_code = 6
+    error_code = 7
 
 
 def wait_until(
