@@ -173,3 +173,9 @@ class ConditionError(MonitoringError):
     """A condition names an unknown signal, operator or response."""
 
     error_code = 501
+
+
+class ResponseError(MonitoringError):
+    """A response to a failure could not be carried out."""
+
+    error_code = 502

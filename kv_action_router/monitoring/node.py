@@ -19,7 +19,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.qos import QoSProfile
 
 from kv_action_router.contracts import DriveSample, ExecutionFeedback, TaskState
-from kv_action_router.errors import InputError
+from kv_action_router.errors import InputError, ResponseError
 from kv_action_router.monitoring.catalog import StageCatalog
 from kv_action_router.monitoring.config import MonitorConfig
 from kv_action_router.monitoring.expectation import PRODUCERS
@@ -50,7 +50,6 @@ from kv_action_router.ros.transport import TransportEvents
 
 NAME = "failure_monitor"
 WATCHED_NODES = tuple(node for node in topics.NODES if node != NAME)
-RESPONSE_FAILED = 530  # error code of a response that could not be carried out
 
 _FEEDBACK_PERIOD_NS = 14_000_000  # the dearest message: stage ends need no more than this
 _SLOW_PERIOD_NS = 10_000_000  # streams of 50 Hz and less
@@ -234,7 +233,8 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
         return int(taken.message.entry_id) if taken is not None and taken.message.hit else 0
 
     def _response_failed(self, message: str) -> None:
-        self.report(RESPONSE_FAILED, message, severity=Severity.ERROR, detector="response")
+        code = ResponseError.error_code
+        self.report(code, message, severity=Severity.ERROR, detector="response")
 
     def _say(self, severity: Severity, code: int, message: str) -> None:
         logger = self.get_logger()

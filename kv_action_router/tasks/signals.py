@@ -53,8 +53,14 @@ SIGNALS: dict[str, SignalInfo] = {
         "distance of set-point and measurement while the injector controls the joint",
         "joint",
     ),
-    "drive_temperature": SignalInfo("degC", "drive_state", _DRIVE_MS, "plausible only", "drive"),
-    "drive_current": SignalInfo("A", "drive_state", _DRIVE_MS, "magnitude", "drive"),
+    "drive_temperature": SignalInfo(
+        "degC",
+        "drive_state",
+        _DRIVE_MS,
+        "of the winding; impossible values are not measured",
+        "drive",
+    ),
+    "drive_current": SignalInfo("A", "drive_state", _DRIVE_MS, "magnitude of the current", "drive"),
     "drive_load": SignalInfo("", "drive_state", _DRIVE_MS, "current over rated current", "drive"),
     "image_age": SignalInfo(
         "s", "task_key", _MONITOR_MS, "age of the newest image that the encoder has used"
