@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from kv_action_router.injection import realtime
+from kv_action_router import realtime
 from kv_action_router.injection.lateness import LatenessMeter
 
 _STALL_NS = 100_000_000
@@ -21,7 +21,6 @@ class DeadlineLoop:
 
     Attributes:
         meter: wake-up lateness.
-        realtime: whether the thread runs under a real-time policy.
     """
 
     def __init__(
@@ -53,7 +52,6 @@ class DeadlineLoop:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._last_ns = time.monotonic_ns()
         self.meter = LatenessMeter(self._last_ns)
-        self.realtime = False
 
     def start(self) -> None:
         """Start the thread."""
@@ -76,7 +74,7 @@ class DeadlineLoop:
     def _run(self) -> None:
         if self._priority > 0:
             realtime.schedule_thread(self._priority)
-        self.realtime = realtime.is_realtime()
+        self.meter.realtime = realtime.is_realtime()
         clock, sleep, period = time.monotonic_ns, time.sleep, self._period_ns
         meter, tick = self.meter, self._tick
         due = clock() + period

@@ -10,9 +10,9 @@ Service: ``~/release_stop``. Parameters: ``injection/config.py``.
 
 from __future__ import annotations
 
-import importlib
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from std_msgs.msg import Bool
@@ -20,27 +20,25 @@ from std_srvs.srv import Trigger
 
 from kv_action_router.contracts import InjectorState
 from kv_action_router.errors import OutputError
-from kv_action_router.injection import realtime
+from kv_action_router import realtime
 from kv_action_router.injection.config import InjectionConfig
 from kv_action_router.injection.controller import InjectionController
 from kv_action_router.injection.events import Event
 from kv_action_router.injection.feedback import FeedbackWriter
 from kv_action_router.injection.loop import DeadlineLoop
-from kv_action_router.injection.outputs import make_output
 from kv_action_router.injection.signals import Command
 from kv_action_router.injection.stop_latch import StopRequest
 from kv_action_router.injection.warm_up import warm_up
-from kv_action_router.msg import FailureEvent, Stop
+from kv_action_router.msg import ExecutionFeedback, FailureEvent, Stop
 from kv_action_router.robots.execution_values import load_execution_value
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.ros import parameters, topics
-from kv_action_router.ros.command_watch import CommandWatch
 from kv_action_router.ros.conversions import decision_to_msg
+from kv_action_router.ros.injector_commands import CommandSender
 from kv_action_router.ros.injector_inputs import InjectorInputs
 from kv_action_router.ros.injector_reports import InjectorReports
 from kv_action_router.ros.lifecycle import NodeConfig, StageNode
 from kv_action_router.ros.process import run
-from kv_action_router.ros.qos import command as command_profile
 
 NAME = "actuator_injector"
 _FEEDBACK_PERIOD_NS = 10_000_000
@@ -63,7 +61,7 @@ class ActuatorInjectorNode(StageNode[InjectionConfig]):
         super().__init__(NAME, InjectionConfig, **arguments)
         self._controller: InjectionController | None = None
         self._loop: DeadlineLoop | None = None
-        self._made: list[tuple[Any, Any]] = []
+        self._closing: list[Callable[[], Any]] = []
         self._active_timers: list[Any] = []
         self._reports: InjectorReports | None = None
         self._told: deque[Event] = deque(maxlen=512)
@@ -91,24 +89,19 @@ class ActuatorInjectorNode(StageNode[InjectionConfig]):
             model, config, values, epoch=time.monotonic_ns() // 100_000_000
         )
         self._inputs = InjectorInputs(self.plane, [name for name in config.watched_nodes if name])
-        self._output = make_output(config, model.joint_names)
-        self._message = _new(self._output.message_type)
-        self._output.prepare(self._message, _new)
-        self._commands = self._make_publisher(
-            type(self._message), self._output.topic, command_profile()
-        )
-        self._watch = CommandWatch(self, self._commands, self._output.message_type)
+        self._sender = CommandSender(self, config, model.joint_names)
+        self._closing.append(self._sender.destroy)
         self._warned = ""
-        feedback, horn, stop = topics.EXECUTION_FEEDBACK, topics.HORN, topics.STOP
-        self._feedback = self._make_publisher(feedback.type, feedback.name, feedback.profile())
+        self._feedback = self._make_publisher(topics.EXECUTION_FEEDBACK)
+        self._horn = self._make_publisher(topics.HORN)
+        self._stop = self._make_publisher(topics.STOP)
         self._writer = FeedbackWriter(
-            feedback.type(), self._controller, decision_to_msg, config.robot_id
+            ExecutionFeedback(), self._controller, decision_to_msg, config.robot_id
         )
-        self._horn = self._make_publisher(horn.type, horn.name, horn.profile())
-        self._stop = self._make_publisher(stop.type, stop.name, stop.profile())
         service = self.create_service(Trigger, "~/release_stop", self._on_release)
-        self._made.append((self.destroy_service, service))
+        self._closing.append(lambda: self.destroy_service(service))
         self._reports = InjectorReports(self)
+        self._closing.append(self._reports.destroy)
         self._go_realtime()
         if config.dry_run:
             self.get_logger().warning("dry run: everything is computed, no command is published")
@@ -151,11 +144,9 @@ class ActuatorInjectorNode(StageNode[InjectionConfig]):
 
     def cleanup_stage(self) -> None:
         """Destroy publishers and service; readers go with the plane."""
-        for destroy, thing in reversed(self._made):
-            destroy(thing)
-        self._made.clear()
-        if self._reports is not None:
-            self._reports.destroy()
+        for close in reversed(self._closing):
+            close()
+        self._closing.clear()
         self._reports = self._controller = None
 
     # --- control loop --------------------------------------------------------------------------
@@ -180,12 +171,12 @@ class ActuatorInjectorNode(StageNode[InjectionConfig]):
         events = controller.modes.events
         while events:
             event = events.popleft()
-            self._feedback.publish(self._stamped(self._writer.event(event, loop.meter)))
+            self._feedback.publish(self._writer.event(event, loop.meter))
             self._told.append(event)
         if now_ns >= self._feedback_due_ns:
             self._feedback_due_ns = max(self._feedback_due_ns, now_ns - _FEEDBACK_PERIOD_NS)
             self._feedback_due_ns += _FEEDBACK_PERIOD_NS
-            self._feedback.publish(self._stamped(self._writer.periodic(now_ns, loop.meter)))
+            self._feedback.publish(self._writer.periodic(now_ns, loop.meter))
 
     def _send(self, command: Command, controller: InjectionController) -> None:
         now = time.monotonic_ns()
@@ -193,17 +184,8 @@ class ActuatorInjectorNode(StageNode[InjectionConfig]):
             command = controller.withdraw(now)
             if not command.send:
                 return
-        self._output.fill(self._message, command.values)
-        if self.config.dry_run:
-            return
-        if self._output.stamped:
-            _stamp(self._message.header.stamp)
-        self._commands.publish(self._message)
-        controller.sent(time.monotonic_ns())
-
-    def _stamped(self, message: Any) -> Any:
-        message.realtime = self._loop is not None and self._loop.realtime
-        return message
+        if not self.config.dry_run:
+            controller.sent(self._sender.send(command.values))
 
     def _pass_on_malformed(self, controller: InjectionController, now_ns: int) -> None:
         for topic, why in self._inputs.malformed:
@@ -231,12 +213,12 @@ class ActuatorInjectorNode(StageNode[InjectionConfig]):
     def _report_lateness(self) -> None:
         if self._reports is not None and self._loop is not None and self._controller is not None:
             ticks = self._controller.counters.ticks
-            self._reports.lateness(self._loop.meter, ticks, realtime=self._loop.realtime)
+            self._reports.lateness(self._loop.meter, ticks)
 
     def _watch_commands(self) -> None:
-        finding = self._watch.look()
+        finding = self._sender.watch.look()
         if finding.foreign and not self._active_controller().modes.stop.engaged:
-            reason = f"{finding.foreign} publishes on {self._output.topic} too"
+            reason = f"{finding.foreign} publishes on {self._sender.topic} too"
             self._engage(reason)
             self.report(
                 OutputError.error_code,
@@ -296,31 +278,20 @@ class ActuatorInjectorNode(StageNode[InjectionConfig]):
         config = self.config
         priority = parameters.load(self, NodeConfig).scheduling_priority
         lines = [realtime.set_affinity(config.cpu_affinity)]
-        if priority:
-            lines.append(realtime.schedule_process(priority))
-            if config.lock_memory:
-                lines.append(realtime.lock_memory())
+        if priority and config.lock_memory:
+            lines.append(realtime.lock_memory())
         for line in filter(None, lines):
             self.get_logger().warning(line)
 
-    def _make_publisher(self, kind: type, name: str, profile: Any) -> Any:
-        publisher = self.create_publisher(kind, name, profile)
-        self._made.append((self.destroy_publisher, publisher))
+    def _make_publisher(self, topic: topics.Topic) -> Any:
+        publisher = self.create_publisher(topic.type, topic.name, topic.profile())
+        self._closing.append(lambda: self.destroy_publisher(publisher))
         return publisher
 
     def _active_controller(self) -> InjectionController:
         if self._controller is None:
             raise OutputError(f"{NAME} is not configured")
         return self._controller
-
-
-def _new(message_type: str) -> Any:
-    package, _, name = message_type.split("/")
-    return getattr(importlib.import_module(f"{package}.msg"), name)()
-
-
-def _stamp(stamp: Any) -> None:
-    stamp.sec, stamp.nanosec = divmod(time.time_ns(), 1_000_000_000)
 
 
 def main(arguments: list[str] | None = None) -> int:

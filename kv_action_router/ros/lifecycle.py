@@ -7,6 +7,7 @@ logged with its traceback, the transition fails, and the node lives in the state
 
 from __future__ import annotations
 
+import gc
 import time
 import traceback
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from lifecycle_msgs.msg import State
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
+from kv_action_router import realtime
 from kv_action_router.configuration import Configuration, parameter
 from kv_action_router.errors import RouterError
 from kv_action_router.msg import DecisionHeader, FailureEvent, Heartbeat
@@ -238,6 +240,9 @@ class StageNode(LifecycleNode, Generic[C]):
 
     def _configure(self) -> None:
         self.config = parameters.load(self, self._configuration)
+        refusal = realtime.schedule_process(parameters.load(self, NodeConfig).scheduling_priority)
+        if refusal:
+            self.get_logger().warning(refusal)
         self._plane = DataPlane(self)
         try:
             self.configure_stage()
@@ -261,6 +266,9 @@ class StageNode(LifecycleNode, Generic[C]):
         except Exception:
             self._deactivate()
             raise
+        # What exists by now stays: no later collection has to walk through it.
+        gc.collect()
+        gc.freeze()
 
     def _deactivate(self) -> None:
         for loop in self._loops:
