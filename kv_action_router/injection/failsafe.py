@@ -1,8 +1,8 @@
 """Fail-safe: from the last command to a safe value, by interpolation, for each kind of interface.
 
 effort: gravity compensation, damped toward a velocity that ramps to 0, without stiffness; at rest
-it holds the measured pose. Without joint states: gravity and deceleration of the ramp, then silence,
-so that the drives' own time-out brakes.
+it holds the measured pose. Without joint states: gravity and deceleration of the ramp, then
+silence, so that the drives' own time-out brakes.
 duty: as effort, but 0 for drives that are declared gravity-free.
 velocity: ramps to 0 and stays there.
 position: decelerates on the path, then slides to the measured pose and holds it; without joint

@@ -111,6 +111,7 @@ class FeedbackWriter:
         message.lateness_p999_us = last.p999_us
         message.lateness_max_us = last.max_us
         message.rate_hz = meter.rate_hz
+        message.realtime = meter.realtime
 
 
 def _copy(values: list[float], field: Any) -> None:

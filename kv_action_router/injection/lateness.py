@@ -69,6 +69,7 @@ class LatenessMeter:
         last: summary of the last full second.
         rate_hz: wake-ups a second in it.
         missed: periods that were skipped since the start.
+        realtime: whether the loop's thread runs under a real-time policy.
     """
 
     def __init__(self, now_ns: int) -> None:
@@ -76,6 +77,7 @@ class LatenessMeter:
         self.last = Lateness()
         self.rate_hz = 0.0
         self.missed = 0
+        self.realtime = False
         self._second = Histogram()
         self._since_ns = now_ns
 

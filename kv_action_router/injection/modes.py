@@ -28,6 +28,8 @@ from kv_action_router.injection.signals import Command
 from kv_action_router.injection.stop_latch import StopLatch, StopRequest
 from kv_action_router.injection.supervisor import Supervisor
 
+_CLEAR_NS = 100_000_000  # a cause is gone when it has been away for this long
+
 MOVING_STATES = (InjectorState.HOLD, InjectorState.FOLLOW, InjectorState.RAMP)
 
 
@@ -64,6 +66,7 @@ class Modes:
         self._command = command
         self._chunk_timeout_ns = round(config.chunk_timeout * 1e9)
         self._adopted_ns = 0
+        self._cause_ns = 0
         self._before = (InjectorState.HOLD, "", 0)
         self._leaving = self._release_asked = self._ready = False
         self.epoch = epoch
@@ -226,6 +229,7 @@ class Modes:
         self.state = InjectorState.FAIL_SAFE
         self.reason = reason
         self._ready = False
+        self._cause_ns = now_ns
         self._drives.hazard = ""
         # A loop that was away for that long has been braked by the drive: it begins anew.
         heard = self._command.send and source != Supervisor.LOOP
@@ -241,8 +245,11 @@ class Modes:
     def _stay_safe(self, now_ns: int, source: str, reason: str) -> None:
         if source:
             self._ready = False
+            self._cause_ns = now_ns
             self.reason = reason
-        elif not self._ready and self.fail_safe.sends and self.fail_safe.reached:
+            return
+        gone = now_ns - self._cause_ns >= _CLEAR_NS
+        if gone and not self._ready and self.fail_safe.sends and self.fail_safe.reached:
             self._ready = True
             self.reason = "the cause is gone: waits for a fresh decision"
             self.say(InjectorEvent.RELEASED, self.reason, now_ns)

@@ -54,7 +54,7 @@ _LOWER = np.array([SLOT_BOUNDS[name][0] for name in SLOT_NAMES], dtype=np.float3
 _UPPER = np.array([SLOT_BOUNDS[name][1] for name in SLOT_NAMES], dtype=np.float32)
 
 
-def check_slots(drives: Sequence[str], slots: npt.NDArray[np.generic]) -> None:
+def check_slots(drives: Sequence[str], slots: npt.NDArray[np.floating[Any]]) -> None:
     """Refuse slots that are not (len(drives), 32), not finite, or out of bounds.
 
     Raises:

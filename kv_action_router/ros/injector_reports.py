@@ -88,14 +88,14 @@ class InjectorReports:
                 InjectionError.error_code, f"{topic}: {why}", detector=f"injector_{topic}"
             )
 
-    def lateness(self, meter: LatenessMeter, ticks: int, *, realtime: bool) -> None:
+    def lateness(self, meter: LatenessMeter, ticks: int) -> None:
         """Publish the loop's statistics since activation."""
         total = meter.total.summary()
         message = LoopStatistics(
             rate_hz=float(meter.rate_hz),
             ticks=ticks,
             missed_ticks=meter.missed,
-            realtime=realtime,
+            realtime=meter.realtime,
             lateness_p50_us=float(total.p50_us),
             lateness_p99_us=float(total.p99_us),
             lateness_p999_us=float(total.p999_us),
