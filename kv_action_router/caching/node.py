@@ -25,10 +25,8 @@ from kv_action_router.contracts import Stage
 from kv_action_router.errors import CachingError, RouterError, StaleVersionError
 from kv_action_router.msg import (
     CacheMatch,
-    CacheStatistics,
     EntryUpdate,
     FailureEvent,
-    LayerStatistics,
 )
 from kv_action_router.robots.execution_values import load_execution_value
 from kv_action_router.robots.model import RobotModel
@@ -40,6 +38,7 @@ from kv_action_router.ros.conversions import (
     match_to_msg,
     task_state_from_msg,
 )
+from kv_action_router.ros.conversions.statistics import cache_report_to_msg
 from kv_action_router.ros.lifecycle import StageNode
 from kv_action_router.ros.process import run
 from kv_action_router.ros.streams import DataLoop
@@ -266,28 +265,8 @@ class CacheManagerNode(StageNode[CachingConfig]):
             self._execution_values.publish(execution_value_to_msg(value))
 
     def _publish_statistics(self) -> None:
-        report = self.manager.statistics()
-        message = CacheStatistics(
-            robot_id=self.config.robot_id,
-            keys=report.keys,
-            keys_refused=report.keys_refused,
-            updates_refused=report.updates_refused,
-            match_time_p50_us=report.match_time_p50_us,
-            match_time_p99_us=report.match_time_p99_us,
-            match_time_max_us=report.match_time_max_us,
-        )
+        message = cache_report_to_msg(self.manager.statistics(), self.config.robot_id)
         message.header.stamp = self.get_clock().now().to_msg()
-        for layer in report.layers:
-            entry = LayerStatistics(
-                layer=layer.layer,
-                domain=layer.domain,
-                entries=layer.entries,
-                capacity=layer.capacity,
-                entries_not_confident=layer.entries_not_confident,
-            )
-            for name in layer.counters.__slots__:
-                setattr(entry, name, getattr(layer.counters, name))
-            message.layers.append(entry)
         self._statistics.publish(message)
 
     def _tell_decisions(self) -> None:

@@ -251,3 +251,22 @@ def test_looks_again_when_an_entry_is_overwritten_during_the_match(build) -> Non
     assert answer.entry_version == 21
     assert answer.behavior is not None
     assert (answer.behavior.coefficients[1:] == 0.19).all()
+
+
+def test_looks_again_when_an_entry_is_removed_between_search_and_reading(
+    build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager = build.manager()
+    insert(manager, build)
+    index = manager.entries.tasks.index
+    search = index.search
+
+    def search_then_remove(*arguments):
+        found = search(*arguments)
+        manager.entries.remove([1])
+        return found
+
+    monkeypatch.setattr(index, "search", search_then_remove)
+    answer = ask(manager, build.vector())
+    assert (answer.hit, answer.entry_id) == (False, 0)
+    assert "no entry in domain 'r1'" in answer.reason
