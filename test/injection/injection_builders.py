@@ -45,7 +45,8 @@ class TwoJoints:
         self.continuous = np.array([False, True])
 
     def gravity_torque(self, q: np.ndarray) -> np.ndarray:
-        return np.array([GRAVITY * math.cos(q[0]), 0.0])
+        with np.errstate(invalid="ignore"):  # of an infinite angle: NaN, as pinocchio gives
+            return np.array([GRAVITY * np.cos(q[0]), 0.0])
 
     def inverse_dynamics(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         return self.gravity_torque(q) + a

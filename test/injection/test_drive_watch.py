@@ -13,7 +13,7 @@ LIMITS = ExecutionTable(TwoJoints(), execution_value()).current
 NOTHING = (-1, DriveFault.NONE)
 
 
-def run(watch: DriveWatch, ticks: int, wanted: float, sent: float, speed: float):  # noqa: ANN201
+def run(watch: DriveWatch, ticks: int, wanted: float, sent: float, speed: float):
     answer = NOTHING
     for _ in range(ticks):
         answer = watch.update(0.002, [0.0, wanted], [0.0, sent], [0.0, speed], LIMITS)

@@ -94,7 +94,7 @@ def test_duty_is_the_share_of_the_torque_at_rated_current() -> None:
 def test_duty_is_0_in_the_fail_safe_for_gravity_free_drives_only() -> None:
     law, output = DutyLaw(MODEL, ("b",)), [0.0, 0.0]
     for _ in range(10):
-        law.compute(0.002, at([0.1, 0.1]), at(ZERO), limits(), 1.0, output)
+        law.compute(0.002, at([0.01, 0.01]), at(ZERO), LIMITS, 1.0, output)
     law.compute(0.002, at(ZERO), at(ZERO), limits(), 0.0, output)
     assert output[0] > 0.1  # holds the load, its integral kept
     assert output[1] == 0.0

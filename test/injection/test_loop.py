@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable
@@ -47,7 +48,7 @@ def test_skipped_periods_are_counted_and_not_made_up_for(wait_until: Callable[..
     loop.stop()
     assert slow.is_set()
     assert loop.meter.missed >= 13
-    gaps = [later - earlier for earlier, later in zip(times[5:], times[6:], strict=False)]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(times[5:])]
     assert min(gaps) > PERIOD_NS // 4  # no burst
 
 
