@@ -21,14 +21,6 @@ class MonitorConfig(Configuration):
         minimum=0.001,
         maximum=0.020,
     )
-    heartbeat_grace: float = parameter(
-        10.0,
-        "time from activation in which a node may not have been seen, and after its last sign of "
-        "life in which a node that was not active may be silent",
-        unit="s",
-        minimum=0.1,
-        maximum=600.0,
-    )
     rest_speed: float = parameter(
         0.01, "joint speed up to which the arm is at rest", unit="rad/s", minimum=0.0, maximum=1.0
     )

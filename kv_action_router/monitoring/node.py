@@ -224,7 +224,7 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
         name = self.get_fully_qualified_name()
         array.status = [
             *statuses(self._monitor.status(), name),
-            signals(self._monitor.values(now_ns), name),
+            signals(self._monitor.values(now_ns), self._monitor.stages.describe(), name),
         ]
         self._diagnostics.publish(array)
 

@@ -75,6 +75,14 @@ class StageWatch:
         """Whether the injector follows the motion of the stage's present decision."""
         return self._since_ns >= 0
 
+    def describe(self) -> str:
+        """Return the stage under way and whether its own motion is in force, for people."""
+        if self.state is None or not self.running:
+            return "none"
+        motion = "in force" if self.in_force else "awaited"
+        decision = self.state.decision.decision_id
+        return f"{self.state.task}/{self.state.stage}, decision {decision} {motion}"
+
     def on_task_state(self, state: TaskState) -> bool:
         """Take the task's state; return whether another stage has begun."""
         before, self.state = self.state, state

@@ -31,15 +31,25 @@ def statuses(
     return [_status(row, node, hardware_id) for row in rows]
 
 
-def signals(values: Mapping[str, float], node: str, hardware_id: str = "") -> DiagnosticStatus:
-    """Return one status that shows the signals that are measured now, with their units."""
+def signals(
+    values: Mapping[str, float], stage: str, node: str, hardware_id: str = ""
+) -> DiagnosticStatus:
+    """Return one status that shows the signals that are measured now, with their units.
+
+    Args:
+        values: by signal.
+        stage: under way, for people.
+        node: fully qualified name of the node that watches.
+        hardware_id: identity of the robot.
+    """
     status = DiagnosticStatus(
         name=f"{node.lstrip('/')}: signals",
         hardware_id=hardware_id,
         level=DiagnosticStatus.OK,
         message=f"{len(values)} of {len(SIGNALS)} signals are measured",
     )
-    status.values = [
+    status.values = [KeyValue(key="stage", value=stage)]
+    status.values += [
         KeyValue(key=f"{name} [{SIGNALS[name].unit or '1'}]", value=f"{value:.6g}")
         for name, value in values.items()
     ]

@@ -57,7 +57,7 @@ SIGNALS: dict[str, SignalInfo] = {
         "degC",
         "drive_state",
         _DRIVE_MS,
-        "of the winding; impossible values are not measured",
+        "as reported; impossible values are not measured",
         "drive",
     ),
     "drive_current": SignalInfo("A", "drive_state", _DRIVE_MS, "magnitude of the current", "drive"),
@@ -67,7 +67,14 @@ SIGNALS: dict[str, SignalInfo] = {
     ),
     "key_age": SignalInfo("s", "task_key", _MONITOR_MS, "time since the newest key was received"),
     "heartbeat_age": SignalInfo(
-        "s", "heartbeats", _MONITOR_MS, "silence while the monitor was awake", "node"
+        "s", "heartbeats", _MONITOR_MS, "silence of a node that is active", "node"
+    ),
+    "node_absence": SignalInfo(
+        "s",
+        "heartbeats",
+        _MONITOR_MS,
+        "the same of a node that is not active, or not there",
+        "node",
     ),
     "deadline_misses": SignalInfo(
         "",

@@ -26,6 +26,7 @@ from rclpy.parameter import Parameter  # noqa: E402
 from rclpy.parameter_client import AsyncParameterClient  # noqa: E402
 
 from kv_action_router.contracts import Decision, DecisionReason, TaskState, TaskStatus  # noqa: E402
+from kv_action_router.monitoring.response import default_table  # noqa: E402
 from kv_action_router.msg import (  # noqa: E402
     CacheMatch,
     DriveState,
@@ -114,22 +115,22 @@ class Suite(Node):
             if event.detector == detector and source in (None, event.source)
         ]
 
-    def measured(self, signal: str) -> bool:
-        """Return whether the newest diagnostics show a value of the signal."""
-        return any(
-            value.key.split()[0] == signal
+    def signals(self) -> dict[str, str]:
+        """Return what the newest diagnostics show of signals and stage."""
+        return {
+            value.key.split()[0]: value.value
             for item in self.diagnostics[-1].status
             for value in item.values
             if item.name.endswith("signals")
-        )
+        }
 
-    def lost(self) -> str:
-        """Return what the diagnostics say of lost nodes."""
+    def shown(self, condition: str) -> str:
+        """Return what the diagnostics have said of a condition that holds."""
         return "\n".join(
             item.message
             for message in list(self.diagnostics)
             for item in message.status
-            if item.name.endswith("node_lost") and item.level == DiagnosticStatus.ERROR
+            if item.name.endswith(condition) and item.level == DiagnosticStatus.ERROR
         )
 
     def _answer(self, request: Any, response: Any) -> Any:
@@ -204,7 +205,7 @@ def test_a_killed_node_is_named_and_the_robot_stopped(
     topic = topics.HEARTBEATS["cache_manager"]
     suite.create_subscription(topic.type, topic.name, heard.append, topic.profile())
     start()
-    wait_until(lambda: suite.measured("heartbeat_age"), 10.0, "signs of life of every node")
+    wait_until(lambda: "heartbeat_age" in suite.signals(), 10.0, "signs of life of every node")
     victim.send(signal.SIGKILL)
     victim.wait(5.0)
     last_ns = heard[-1].monotonic_ns
@@ -223,19 +224,22 @@ def test_a_killed_node_is_named_and_the_robot_stopped(
     stop = wait_until(lambda: suite.stops, 2.0, "the stop")[-1]
     assert stop.engaged
     assert stop.source == "failure_monitor"
-    wait_until(lambda: "cache_manager" in suite.lost(), 3.0, "the same in the diagnostics")
+    wait_until(
+        lambda: "cache_manager" in suite.shown("node_lost"), 3.0, "the same in the diagnostics"
+    )
 
 
-def test_a_node_never_seen_is_named_after_the_grace(
-    start: Any, suite: Suite, wait_until: Callable[..., Any]
+def test_a_node_never_seen_is_named(
+    start: Any, suite: Suite, wait_until: Callable[..., Any], tmp_path: Path
 ) -> None:
     suite.beating.discard("behavior_synthesizer")
-    start(heartbeat_grace=1.5)
+    table = tmp_path / "conditions.yaml"
+    shipped = default_table().read_text(encoding="utf-8")
+    assert shipped.count("limit: 10.0\n") == 1
+    table.write_text(shipped.replace("limit: 10.0\n", "limit: 1.5\n"), encoding="utf-8")
+    start(conditions_file=table)
     # The diagnostics repeat what the event has said, maybe before it could be heard here.
-    wait_until(
-        lambda: "behavior_synthesizer" in suite.lost(), 10.0, "the report of the missing node"
-    )
-    assert wait_until(lambda: suite.stops, 2.0, "the stop")[-1].engaged
+    wait_until(lambda: "behavior_synthesizer" in suite.shown("node_absent"), 10.0, "the report")
 
 
 def test_held_force_ends_the_stage_and_nan_does_not(
@@ -243,7 +247,9 @@ def test_held_force_ends_the_stage_and_nan_does_not(
 ) -> None:
     start()
     suite.begin_stage("approach", 1, 0)
-    wait_until(lambda: suite.measured("wrench_force"), 10.0, "the tare")
+    # The stage's tare is taken when its motion begins, in free space.
+    wait_until(lambda: "decision 1 in force" in suite.signals()["stage"], 10.0, "the approach")
+    assert "wrench_force" in suite.signals()
     # One sample in four is not measured: no 20 ms in a row.
     suite.force = lambda tick: math.nan if tick % 4 == 0 else -8.0
     suite.begin_stage("touch", 2, 1)
@@ -283,7 +289,7 @@ def test_a_press_that_lasts_interrupts_the_task(
     start: Any, suite: Suite, wait_until: Callable[..., Any]
 ) -> None:
     start()
-    wait_until(lambda: suite.measured("wrench_force"), 10.0, "the tare")
+    wait_until(lambda: "wrench_force" in suite.signals(), 10.0, "the tare")
     suite.force = lambda tick: 40.0
     request = wait_until(lambda: suite.requests, 5.0, "the call of interrupt")[0]
     assert request.source == "failure_monitor"

@@ -73,6 +73,15 @@ def test_contact_ends_the_stage_once_with_its_numbers() -> None:
     )
 
 
+def test_it_says_where_it_is() -> None:
+    bench = Bench()
+    assert bench.watch.describe() == "none"
+    bench.watch.on_task_state(task_state(decision_id=7))
+    assert bench.watch.describe() == "touch_target/touch, decision 7 awaited"
+    bench.watch.on_feedback(feedback(100, 7))
+    assert bench.watch.describe() == "touch_target/touch, decision 7 in force"
+
+
 def test_samples_of_the_time_before_do_not_count() -> None:
     bench = Bench()
     bench.watch.on_task_state(task_state(decision_id=7))

@@ -12,19 +12,18 @@ _LONGEST_STEP_NS = 30_000_000  # of a longer one the monitor itself was not awak
 
 
 class HeartbeatDetector:
-    """Writes ``heartbeat_age`` [s] of each expected node.
+    """Writes ``heartbeat_age`` [s] of each node that is active, ``node_absence`` [s] of the others.
 
-    The age is the time since the last sign of life in which the monitor itself was awake: after a
+    Both are the time since the last sign of life in which the monitor itself was awake: after a
     stall of its own, signs of life are still on their way, and nobody may be blamed for it.
 
-    A node that was active is silent from its last sign of life on. One that was never seen, or
-    was last seen in another state (transitions may hold its executor for a while), is not
-    measured before ``grace_s`` has passed since then or since activation.
+    Absence is that of a node that was never seen since the monitor's activation, or was last seen
+    in another state than active: it moves nothing, and a transition may hold its executor for a
+    while, so that it is judged by another measure.
     """
 
-    def __init__(self, nodes: Sequence[str], grace_s: float) -> None:
+    def __init__(self, nodes: Sequence[str]) -> None:
         self.nodes = tuple(nodes)
-        self._grace_ns = int(grace_s * 1e9)
         self._last_ns: dict[str, int] = {}
         self._state: dict[str, int] = {}
         self._asleep_ns: dict[str, int] = {}  # stalls of the monitor since the last sign of life
@@ -32,7 +31,7 @@ class HeartbeatDetector:
         self._tick_ns = -1
 
     def reset(self) -> None:
-        """Forget every sign of life; grace begins with the next :meth:`measure`."""
+        """Forget every sign of life; absence begins with the next :meth:`measure`."""
         self._last_ns.clear()
         self._state.clear()
         self._asleep_ns.clear()
@@ -62,6 +61,7 @@ class HeartbeatDetector:
             last_ns = self._last_ns.get(node, self._begin_ns)
             if stall_ns and last_ns <= tick_ns:
                 self._asleep_ns[node] = self._asleep_ns.get(node, 0) + stall_ns
-            age_ns = max(0, now_ns - last_ns - self._asleep_ns.get(node, 0))
-            judged = self.is_active(node) or age_ns > self._grace_ns
-            table.put("heartbeat_age", age_ns / 1e9 if judged else math.nan, now_ns, node)
+            age = max(0, now_ns - last_ns - self._asleep_ns.get(node, 0)) / 1e9
+            active = self.is_active(node)
+            table.put("heartbeat_age", age if active else math.nan, now_ns, node)
+            table.put("node_absence", math.nan if active else age, now_ns, node)

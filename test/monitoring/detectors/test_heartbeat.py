@@ -19,9 +19,9 @@ MS = 1_000_000
 
 
 class Bench:
-    def __init__(self, grace_s: float = 2.0) -> None:
+    def __init__(self) -> None:
         self.table = SignalTable()
-        self.detector = HeartbeatDetector(["encoder", "manager"], grace_s)
+        self.detector = HeartbeatDetector(["encoder", "manager"])
         self.now = 1_000
 
     def beat(self, node: str = "encoder", state: int = LIFECYCLE_ACTIVE) -> None:
@@ -34,8 +34,11 @@ class Bench:
             self.detector.measure(self.table, self.now * MS)
         return self.age()
 
-    def age(self, node: str = "encoder") -> float:
-        return self.table.value("heartbeat_age", self.now * MS, source=node)
+    def age(self, node: str = "encoder", signal: str = "heartbeat_age") -> float:
+        return self.table.value(signal, self.now * MS, source=node)
+
+    def absence(self, node: str = "encoder") -> float:
+        return self.age(node, "node_absence")
 
 
 def test_age_since_the_last_beat() -> None:
@@ -47,21 +50,24 @@ def test_age_since_the_last_beat() -> None:
     assert bench.run(10) == 0.01
 
 
-def test_a_node_never_seen_is_measured_after_the_grace() -> None:
-    bench = Bench(grace_s=0.5)
-    assert math.isnan(bench.run(500))
-    assert bench.run(20) > 0.5
-    assert bench.age("manager") > 0.5
+def test_a_node_never_seen_is_absent_from_activation_on() -> None:
+    bench = Bench()
+    assert math.isnan(bench.run(510))
+    assert bench.absence() == bench.absence("manager") == 0.5
     bench.beat()
     assert bench.run(10) == 0.01
+    assert math.isnan(bench.absence())
+    assert bench.absence("manager") == 0.51
 
 
-def test_a_node_in_transition_has_the_grace() -> None:
-    bench = Bench(grace_s=0.5)
+def test_a_node_in_transition_is_absent_not_lost() -> None:
+    bench = Bench()
     bench.run(10)
+    bench.beat()
+    bench.run(20)
     bench.beat(state=LIFECYCLE_INACTIVE)
     assert math.isnan(bench.run(200))
-    assert bench.run(320) > 0.5
+    assert bench.absence() == 0.2
 
 
 def test_a_stall_of_the_monitor_is_nobody_elses() -> None:
@@ -94,19 +100,21 @@ def test_other_nodes_are_ignored() -> None:
 
 
 def test_the_clock_going_back_names_nobody() -> None:
-    bench = Bench(grace_s=0.5)
+    bench = Bench()
     bench.run(10)
     bench.beat()
     bench.run(10)
     bench.now -= 900
     assert bench.run(10) == 0.0
-    assert math.isnan(bench.age("manager"))
+    assert bench.absence("manager") == 0.0
 
 
 def test_a_lost_node_stays_lost_over_a_stall() -> None:
     """Otherwise every stall would report it again."""
-    bench = Bench(grace_s=0.5)
-    assert bench.run(600) > 0.5
+    bench = Bench()
+    bench.run(10)
+    bench.beat()
+    assert bench.run(600) == 0.6
     bench.now += 300
     assert bench.run(10) > 0.6
 

@@ -1,0 +1,159 @@
+"""Responses are carried out, or it is told why not; nothing waits."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+rclpy = pytest.importorskip("rclpy", reason="no ROS 2 here: run `make setup`")
+
+from rclpy.executors import SingleThreadedExecutor  # noqa: E402
+from rclpy.node import Node  # noqa: E402
+
+from kv_action_router.contracts import Decision  # noqa: E402
+from kv_action_router.monitoring.events import FailureReport  # noqa: E402
+from kv_action_router.monitoring.response import Response, Severity  # noqa: E402
+from kv_action_router.ros import topics  # noqa: E402
+from kv_action_router.ros.conversions.failure import (  # noqa: E402
+    report_from_msg,
+    report_to_msg,
+)
+from kv_action_router.ros.responses import Responder  # noqa: E402
+
+pytestmark = pytest.mark.dds
+
+
+def report(*responses: Response) -> FailureReport:
+    return FailureReport(
+        Decision(decision_id=3), 521, "elbow is lost", Severity.FATAL, "elbow", "tracking_lost",
+        "tracking_error", 0.5, 0.2, 0.02, responses, "touch_target", "touch", 123, 4,
+    )  # fmt: skip
+
+
+class Bench:
+    def __init__(self, context: Any) -> None:
+        self.node = Node("failure_monitor", context=context)
+        self.executor = SingleThreadedExecutor(context=context)
+        self.executor.add_node(self.node)
+        self.entry_id = 17
+        self.failures: list[str] = []
+        self.stops: list[Any] = []
+        self.requests: list[Any] = []
+        self.accept = True
+        self.node.create_subscription(
+            topics.STOP.type, topics.STOP.name, self.stops.append, topics.STOP.profile()
+        )
+        self.responder = Responder(
+            self.node,
+            timeout_s=0.2,
+            entry_in_force=lambda: self.entry_id,
+            on_failure=self.failures.append,
+        )
+        self.running = True
+        self.spins = True
+        self.thread = threading.Thread(target=self.spin)
+        self.thread.start()
+
+    def spin(self) -> None:
+        while self.running:
+            if self.spins:
+                self.executor.spin_once(timeout_sec=0.02)
+            else:
+                time.sleep(0.005)
+
+    def serve(self, service: topics.Service) -> None:
+        self.node.create_service(service.type, service.name, self.answer)
+
+    def answer(self, request: Any, response: Any) -> Any:
+        self.requests.append(request)
+        response.success = self.accept
+        response.message = "" if self.accept else "entry 17 is not there"
+        return response
+
+    def polled(self) -> list[str]:
+        self.responder.poll(time.monotonic_ns())
+        return self.failures
+
+    def ready(self) -> bool:
+        return bool(
+            self.responder._invalidate.service_is_ready()
+            or self.responder._interrupt.service_is_ready()
+        )
+
+    def close(self) -> None:
+        self.running = False
+        self.thread.join()
+        self.responder.destroy()
+        self.executor.shutdown()
+        self.node.destroy_node()
+
+
+@pytest.fixture
+def bench(ros: Any) -> Iterator[Bench]:
+    made = Bench(ros)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("response", [Response.BRAKE, Response.FAIL_SAFE])
+def test_stopping_engages_the_stop(
+    bench: Bench, wait_until: Callable[..., Any], response: Response
+) -> None:
+    bench.responder.respond(report(response))
+    stop = wait_until(lambda: bench.stops, 5.0, "the stop")[0]
+    assert stop.engaged
+    assert stop.source == "failure_monitor"
+    assert stop.reason == "elbow is lost"
+    assert 0 < stop.monotonic_ns <= time.monotonic_ns()
+
+
+def test_the_entry_in_force_is_invalidated(bench: Bench, wait_until: Callable[..., Any]) -> None:
+    bench.serve(topics.INVALIDATE)
+    wait_until(bench.ready, 5.0, "the service")
+    bench.responder.respond(report(Response.INVALIDATE))
+    request = wait_until(lambda: bench.requests, 5.0, "the request")[0]
+    assert (request.scope, request.entry_id) == (request.SCOPE_ENTRY, 17)
+    assert request.reason == "condition: elbow is lost"
+    wait_until(lambda: not bench.polled() and not bench.responder._calls, 5.0, "the answer")
+
+
+def test_a_replanned_motion_has_no_entry(bench: Bench) -> None:
+    bench.entry_id = 0
+    bench.responder.respond(report(Response.INVALIDATE))
+    assert bench.polled() == []
+
+
+def test_a_service_that_is_not_there_is_told(bench: Bench) -> None:
+    bench.responder.respond(report(Response.INTERRUPT))
+    assert bench.polled() == ["behavior_synthesizer/interrupt is not there"]
+
+
+def test_a_refusal_is_told_with_its_reason(bench: Bench, wait_until: Callable[..., Any]) -> None:
+    bench.accept = False
+    bench.serve(topics.INVALIDATE)
+    wait_until(bench.ready, 5.0, "the service")
+    bench.responder.respond(report(Response.INVALIDATE))
+    (told,) = wait_until(bench.polled, 5.0, "the refusal")
+    assert told == "cache_manager/invalidate refused: entry 17 is not there"
+
+
+def test_no_answer_is_told_after_the_timeout(bench: Bench, wait_until: Callable[..., Any]) -> None:
+    bench.serve(topics.INTERRUPT)
+    wait_until(bench.ready, 5.0, "the service")
+    bench.spins = False  # it is there, and answers nothing
+    begin = time.monotonic()
+    bench.responder.respond(report(Response.INTERRUPT))
+    assert time.monotonic() - begin < 0.15, "a response has waited"
+    (told,) = wait_until(bench.polled, 5.0, "the timeout")
+    assert told == "behavior_synthesizer/interrupt did not answer within 200 ms"
+    assert bench.responder._calls == []
+
+
+@pytest.mark.parametrize("responses", [(Response.NONE,), (Response.FAIL_SAFE, Response.INVALIDATE)])
+def test_reports_survive_the_message(responses: tuple[Response, ...]) -> None:
+    before = report(*responses)
+    assert report_from_msg(report_to_msg(before)) == before
