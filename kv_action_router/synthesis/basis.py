@@ -37,6 +37,9 @@ class Basis:
         quintic: coefficients of the polynomial of degree 5 that has given position, velocity and
             acceleration at s = 0 and s = 1 (n, 6). The polynomial is in the spline's space, so
             adding it is exact.
+        fading: for each number m of leading coefficients, from ENDS on: coefficients (m, 2) of the
+            deviation of least jerk that has position 0, and unit velocity or unit acceleration, at
+            s = 0, and is over after m spans.
     """
 
     knots: FloatArray
@@ -48,6 +51,7 @@ class Basis:
     at_start: FloatArray
     at_end: FloatArray
     quintic: FloatArray
+    fading: tuple[FloatArray, ...]
     _design: FloatArray
     _inner: FloatArray
 
@@ -95,20 +99,35 @@ def basis(size: int) -> Basis:
     at_start = np.array([row[0, :ENDS] for row in boundary])
     at_end = np.array([row[1, -ENDS:] for row in boundary])
     design = unit(samples)
+    jerk = unit(checks, 3)
+    start = np.linalg.inv(at_start)
     inner = np.linalg.pinv(design[:, ENDS:-ENDS]) if size > FEWEST else np.empty((0, len(samples)))
     return Basis(
         knots=knots,
         checks=checks,
-        derivatives=(unit(checks), unit(checks, 1), unit(checks, 2), unit(checks, 3)),
+        derivatives=(unit(checks), unit(checks, 1), unit(checks, 2), jerk),
         samples=samples,
-        start=np.linalg.inv(at_start),
+        start=start,
         end=np.linalg.inv(at_end),
         at_start=at_start,
         at_end=at_end,
         quintic=_quintic_coefficients(knots, size),
+        fading=_fading_coefficients(jerk, start, size),
         _design=design,
         _inner=inner,
     )
+
+
+def _fading_coefficients(jerk: FloatArray, start: FloatArray, size: int) -> tuple[FloatArray, ...]:
+    """Tables (m, 2) for m = ENDS to size - ENDS leading coefficients; see ``Basis.fading``."""
+    fixed = start[:, 1:]
+    cost = jerk.T @ jerk
+    tables = [fixed]
+    for count in range(ENDS + 1, size - ENDS + 1):
+        free = slice(ENDS, count)
+        rest = np.linalg.solve(cost[free, free], -cost[free, :ENDS] @ fixed)
+        tables.append(np.concatenate((fixed, rest)))
+    return tuple(tables)
 
 
 def _quintic_coefficients(knots: FloatArray, size: int) -> FloatArray:

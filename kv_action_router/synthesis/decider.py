@@ -14,7 +14,7 @@ from kv_action_router.synthesis.goal import goal_configuration
 from kv_action_router.synthesis.kinematics import shifted_end
 from kv_action_router.synthesis.limits import MotionLimits
 from kv_action_router.synthesis.line import distance_from_line
-from kv_action_router.synthesis.reanchor import joined, reanchor, shifted_by_turns
+from kv_action_router.synthesis.reanchor import joined, reanchor, shifted_by_turns, slow
 from kv_action_router.synthesis.reference import Reference
 from kv_action_router.synthesis.source import BehaviorSource, PlanRequest
 from kv_action_router.synthesis.spline import Motion, MotionState
@@ -104,7 +104,7 @@ class Decider:
             motion.duration * self._config.stretch_limit,
             self._config.coefficients,
         )
-        if isinstance(stage.goal, TargetGoal) and stage.goal.line and not start.velocity.any():
+        if isinstance(stage.goal, TargetGoal) and stage.goal.line and slow(start):
             self._check_line(joined_motion)
         return joined_motion
 

@@ -1,10 +1,14 @@
 """A cached motion, joined to where the robot is and ended where the target is now.
 
-The correction on top of the cached shape is the polynomial of degree 5 that moves position,
-velocity and acceleration of both ends: the least jerk that does it, exact in the spline's space.
+The correction on top of the cached shape is exact in the spline's space. A difference of positions
+is spread over the whole motion, by the polynomial of degree 5. A difference of velocity or
+acceleration at the start must not be: over three seconds a residual 0.3 rad/s^2 would swing the arm
+by centimeters. It fades, with the least jerk, as soon as the limits let it.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import numpy.typing as npt
@@ -12,15 +16,26 @@ import numpy.typing as npt
 from kv_action_router.contracts import FloatArray
 from kv_action_router.errors import LimitError, ReanchorError
 from kv_action_router.robots.turns import whole_turns
-from kv_action_router.synthesis.basis import ENDS, basis
+from kv_action_router.synthesis.basis import DEGREE, ENDS, basis
 from kv_action_router.synthesis.limits import MotionLimits
 from kv_action_router.synthesis.retime import slow_down
 from kv_action_router.synthesis.spline import Motion, MotionState
 
 SHORTEST_JOINED = 0.02  # [s] tried first
+SHORTEST_FADE = 0.2  # [s]
+# A velocity v that fades over a time T needs an acceleration of 3.9 v/T and a jerk of 36 v/T^2, an
+# acceleration a needs a jerk of 9 a/T. Half of the limits is left to the motion itself.
+FADE_SHARE = 0.5
+SLOW = 0.05  # [rad/s]
 
 
-def joined(motion: Motion, start: MotionState, end: FloatArray, duration: float) -> Motion:
+def joined(
+    motion: Motion,
+    start: MotionState,
+    end: FloatArray,
+    duration: float,
+    fade: float = math.inf,
+) -> Motion:
     """Return a motion of the same shape between other ends.
 
     Args:
@@ -28,8 +43,11 @@ def joined(motion: Motion, start: MotionState, end: FloatArray, duration: float)
         start: where the new one starts; exact in position, velocity and acceleration.
         end: where it ends, at rest [rad] (n,).
         duration: of the new one [s].
+        fade: time after which another velocity or acceleration at the start is made up for [s]; a
+            span of the knots is its resolution, three of them the least.
     """
-    table = basis(len(motion.coefficients))
+    size = len(motion.coefficients)
+    table = basis(size)
     correction = np.empty((2 * ENDS, motion.coefficients.shape[1]))
     correction[0] = start.position
     correction[1] = start.velocity * duration
@@ -38,7 +56,31 @@ def joined(motion: Motion, start: MotionState, end: FloatArray, duration: float)
     correction[ENDS] = end
     correction[ENDS + 1 :] = 0.0
     correction[ENDS:] -= table.at_end @ motion.coefficients[-ENDS:]
-    return Motion.uniform(motion.coefficients + table.quintic @ correction, duration)
+    spans = fade / duration * (size - DEGREE)
+    row = max(0, math.ceil(spans) - ENDS) if spans < size else size
+    if row >= len(table.fading):
+        return Motion.uniform(motion.coefficients + table.quintic @ correction, duration)
+    fading = table.fading[row] @ correction[1:ENDS]
+    correction[1:ENDS] = 0.0
+    coefficients = motion.coefficients + table.quintic @ correction
+    coefficients[: len(fading)] += fading
+    return Motion.uniform(coefficients, duration)
+
+
+def fade_time(velocity: FloatArray, acceleration: FloatArray, limits: MotionLimits) -> float:
+    """Return in which time [s] differences of velocity and acceleration (n,) fade inside limits."""
+    speed, rate = np.abs(velocity), np.abs(acceleration)
+    return max(
+        SHORTEST_FADE,
+        float((3.9 / FADE_SHARE * speed / limits.acceleration).max()),
+        float(np.sqrt((36.0 / FADE_SHARE * speed / limits.jerk).max())),
+        float((9.0 / FADE_SHARE * rate / limits.jerk).max()),
+    )
+
+
+def slow(start: MotionState) -> bool:
+    """Say whether a start is slow enough for a line to be one; a measured velocity is never 0."""
+    return float(np.abs(start.velocity).max()) < SLOW
 
 
 def reanchor(
@@ -57,21 +99,30 @@ def reanchor(
         end: new last position [rad] (n,).
         limits: to keep.
         longest: duration that the joined motion may have at most [s].
-        size: coefficients to use when the motion's knots are not uniform.
+        size: coefficients to use when the motion's knots are coarser, or not uniform.
 
     Raises:
         ReanchorError: no duration up to the longest keeps the limits.
     """
     shape = motion.uniform_form(size)
+    if len(shape.coefficients) < size:
+        shape = motion.remainder(0.0, size)  # on coarse knots nothing fades soon
     first = max(shape.duration, SHORTEST_JOINED)
     allowed = limits.including(start.velocity, start.acceleration)
+    begin = shape.state(0.0)
+    fade = fade_time(
+        start.velocity - begin.velocity, start.acceleration - begin.acceleration, limits
+    )
+    longest = max(longest, first)
     try:
-        return slow_down(
-            lambda duration: joined(shape, start, end, duration),
-            first,
-            allowed,
-            max(longest, first),
-        )
+        try:
+            return slow_down(
+                lambda duration: joined(shape, start, end, duration, fade), first, allowed, longest
+            )
+        except LimitError:
+            return slow_down(
+                lambda duration: joined(shape, start, end, duration), first, allowed, longest
+            )
     except LimitError as error:
         raise ReanchorError(f"cached motion cannot be joined: {error}") from error
 

@@ -16,7 +16,7 @@ from kv_action_router.synthesis.goal import goal_configuration, tip_goal, tool_d
 from kv_action_router.synthesis.limits import MotionLimits
 from kv_action_router.synthesis.line import LinePath, distance_from_line
 from kv_action_router.synthesis.progress import StateToState
-from kv_action_router.synthesis.reanchor import joined
+from kv_action_router.synthesis.reanchor import fade_time, joined, slow
 from kv_action_router.synthesis.retime import load_of, slow_down, within
 from kv_action_router.synthesis.source import PlanRequest
 from kv_action_router.synthesis.spline import Motion, MotionState, fit_motion
@@ -144,7 +144,7 @@ class ReplanSource:
         speed = float((model.jacobian(start.position) @ start.velocity)[:3] @ direction)
         calm = 1.0
         for _ in range(ATTEMPTS):
-            motion = self._along(path, speed, start, goal, samples, calm)
+            motion = self._along(path, speed, start, goal, samples, calm, limits)
             if within(load_of(motion, limits)):
                 break
             calm *= CALMER**2
@@ -152,7 +152,7 @@ class ReplanSource:
             raise LimitError(f"line of {path.length:.3f} m does not fit into the joints' limits")
         checked = motion.derivative(LINE_CHECKS * motion.duration, 0)
         away = distance_from_line(model, checked, first, tip)
-        if away > config.line_tolerance and not start.velocity.any():
+        if away > config.line_tolerance and slow(start):
             raise LimitError(
                 f"line is missed by {away * 1e3:.2f} mm, must be at most"
                 f" {config.line_tolerance * 1e3:.2f} mm"
@@ -167,6 +167,7 @@ class ReplanSource:
         goal: TargetGoal,
         samples: FloatArray,
         calm: float,
+        joint_limits: MotionLimits,
     ) -> Motion:
         """Run along a path with limited speed; the start's deviation from it dies out smoothly."""
         config, size, length = self._config, self._config.coefficients, path.length
@@ -185,4 +186,5 @@ class ReplanSource:
         slope = path.slope(0.0) * (begin.velocity[0] / length)
         along = MotionState(start.position, slope, np.zeros(len(path.end)))
         fitted = fit_motion(path.positions(shares), along, end, duration, size)
-        return joined(fitted, start, path.end, duration)
+        fade = fade_time(start.velocity - slope, start.acceleration, joint_limits)
+        return joined(fitted, start, path.end, duration, fade)

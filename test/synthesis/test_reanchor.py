@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 from kv_action_router.errors import ReanchorError
 from kv_action_router.synthesis.limits import MotionLimits
-from kv_action_router.synthesis.reanchor import joined, reanchor, shifted_by_turns
+from kv_action_router.synthesis.reanchor import (
+    SHORTEST_FADE,
+    fade_time,
+    joined,
+    reanchor,
+    shifted_by_turns,
+)
 from kv_action_router.synthesis.retime import inside
 from kv_action_router.synthesis.spline import Motion, MotionState
 
@@ -60,6 +66,26 @@ def test_shape_is_kept_in_between() -> None:
     times = np.linspace(0.0, 1.0, 50)
     before = motion.derivative(times * motion.duration, 0)
     assert np.allclose(made.derivative(times * 3.0, 0), before + shift, atol=1e-9)
+
+
+def test_velocity_and_acceleration_at_the_start_fade_soon() -> None:
+    motion = inside(Motion.through(np.array([[0.0, 1.0], [0.4, 0.8]]), [0.0, 3.0]), LIMITS)
+    motion = motion.uniform_form(SIZE)
+    start = MotionState(motion.start, np.array([0.01, -0.01]), np.array([0.3, 0.5]))
+    made = reanchor(motion, start, motion.end, LIMITS, 2.0 * motion.duration, SIZE)
+    for got, wanted in zip(made.state(0.0), start, strict=True):
+        assert np.allclose(got, wanted, atol=1e-8)
+    times = np.linspace(0.0, motion.duration, 300)
+    away = made.derivative(times / motion.duration * made.duration, 0) - motion.derivative(times, 0)
+    assert np.abs(away).max() < 2e-3
+    assert np.abs(away[times > 0.2 * motion.duration]).max() < 1e-6
+
+
+def test_fast_start_needs_longer_to_fade() -> None:
+    still = np.zeros(2)
+    slow, fast = (fade_time(np.array([v, 0.0]), still, LIMITS) for v in (0.01, 1.0))
+    assert slow == SHORTEST_FADE
+    assert fast > 0.9
 
 
 def test_state_that_cannot_be_joined_is_refused() -> None:

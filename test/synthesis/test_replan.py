@@ -87,6 +87,24 @@ def test_line_from_a_moving_start_joins_smoothly(
     check_limits(motion, model)
 
 
+def test_line_from_an_unquiet_start_is_straight_all_the_same(
+    model: RobotModel, source: ReplanSource, task: TaskDefinition
+) -> None:
+    """A motion that follows a noisy target has hardly any velocity at its end, but acceleration."""
+    where = pose(0.5, 0.1)
+    above = source.plan(
+        PlanRequest(task.stages[0], MotionState.at_rest(model.home), where, NO_SPHERES)
+    ).end
+    start = MotionState(above, np.full(model.n, 0.005), np.full(model.n, 0.5))
+    motion = source.plan(PlanRequest(task.stages[1], start, where, NO_SPHERES))
+    for got, wanted in zip(motion.state(0.0), start, strict=True):
+        assert np.allclose(got, wanted, atol=1e-8)
+    times = np.linspace(0.0, motion.duration, 200)
+    first, last = model.forward(motion.start)[0], model.forward(motion.end)[0]
+    assert distance_from_line(model, motion.derivative(times, 0), first, last) < 3e-3
+    check_limits(motion, model)
+
+
 @pytest.mark.parametrize("share", [0.0, 1e-6, 1e-3, 0.02])
 def test_short_and_empty_ways_are_finite(
     model: RobotModel, source: ReplanSource, task: TaskDefinition, share: float
