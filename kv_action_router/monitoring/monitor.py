@@ -104,6 +104,7 @@ class FailureMonitor:
         )
         self._view = SignalView(self.table)
         self._watches = [(rule, HeldThreshold(rule.condition)) for rule in rules]
+        self._rows = [(rule, watch, frozenset(watch.signals)) for rule, watch in self._watches]
         self._throttle = ReportThrottle(self.config.repeat_period)
         self._decision = Decision()
         self._tare_wanted = False
@@ -190,12 +191,12 @@ class FailureMonitor:
 
     def _judge(self, now_ns: int, verdict: Verdict) -> None:
         changed = self.table.take_changed()
-        for rule, watch in self._watches:
-            if not watch.engaged and changed.isdisjoint(watch.signals):
+        for rule, watch, signals in self._rows:
+            if not watch.engaged and changed.isdisjoint(signals):
                 continue  # nothing new can make it true
             for detection in watch.update(self.table, self._view):
                 self._found(rule, detection, now_ns, verdict)
-            if rule.stops and watch.active and not self._stop_asked:
+            if watch.active and rule.stops and not self._stop_asked:
                 # released while the cause is still there
                 self._stop_asked = True
                 detection = next(iter(watch.active.values()))

@@ -51,7 +51,7 @@ from kv_action_router.ros.transport import TransportEvents
 NAME = "failure_monitor"
 WATCHED_NODES = tuple(node for node in topics.NODES if node != NAME)
 
-_FEEDBACK_PERIOD_NS = 14_000_000  # the dearest message: stage ends need no more than this
+_FEEDBACK_PERIOD_NS = 19_000_000  # the dearest message; stages end no faster
 _SLOW_PERIOD_NS = 10_000_000  # streams of 50 Hz and less
 _KEY_PERIOD_NS = 50_000_000  # a key is read for its image's age only
 _EVENTS_PERIOD_NS = 50_000_000  # DDS counts them until they are taken

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from kv_action_router.contracts import FloatArray
-
 LIFECYCLE_UNCONFIGURED = 1  # lifecycle_msgs/State ids
 LIFECYCLE_INACTIVE = 2
 LIFECYCLE_ACTIVE = 3
@@ -15,9 +13,9 @@ LIFECYCLE_FINALIZED = 4
 
 @dataclass(frozen=True, slots=True)
 class WrenchSample:
-    """Force [N] and torque [N m] at the tool, in the sensor's frame: ``vector`` is (6,)."""
+    """Force [N] and torque [N m] at the tool, in the sensor's frame: ``values`` are six."""
 
-    vector: FloatArray
+    values: tuple[float, ...]
     receipt_ns: int
 
 

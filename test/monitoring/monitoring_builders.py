@@ -86,7 +86,7 @@ def feedback(
 
 def wrench(ms: float, z: float, x: float = 0.0) -> WrenchSample:
     """Return a wrench sample with a force along two axes."""
-    return WrenchSample(np.array([x, 0.0, z, 0.0, 0.0, 0.0]), int(ms * MS))
+    return WrenchSample((x, 0.0, z, 0.0, 0.0, 0.0), int(ms * MS))
 
 
 def drives(ms: float, temperature: Sequence[float]) -> DriveSample:

@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import struct
 
-import numpy as np
-
-from kv_action_router.contracts import FloatArray
 from kv_action_router.errors import InputError
 
 _WRENCH = (struct.Struct(">6d"), struct.Struct("<6d"))  # by the encapsulation's endianness bit
 _ENCAPSULATION = 4  # bytes before the payload
 
 
-def wrench_from_bytes(data: bytes) -> FloatArray:
-    """Return force [N] and torque [N m] (6,) of a serialized ``geometry_msgs/WrenchStamped``.
+def wrench_from_bytes(data: bytes) -> tuple[float, ...]:
+    """Return force [N] and torque [N m], six numbers, of a serialized ``WrenchStamped``.
 
     Raises:
         InputError: it is too short to be one.
@@ -27,7 +24,7 @@ def wrench_from_bytes(data: bytes) -> FloatArray:
     layout = _WRENCH[_little_endian(data)]
     if len(data) < _ENCAPSULATION + layout.size:
         raise InputError("wrench", f"at least {_ENCAPSULATION + layout.size} bytes", len(data))
-    return np.array(layout.unpack_from(data, len(data) - layout.size))
+    return layout.unpack_from(data, len(data) - layout.size)
 
 
 def lifecycle_state_from_bytes(data: bytes) -> int:

@@ -17,7 +17,7 @@ MS = 1_000_000
 
 
 def feed(detector: ContactDetector, table: SignalTable, ms: float, force: list[float]) -> float:
-    sample = WrenchSample(np.array([*force, 0.0, 0.0, 0.0], dtype=float), int(ms * MS))
+    sample = WrenchSample((*force, 0.0, 0.0, 0.0), int(ms * MS))
     detector.on_wrench(sample, table)
     return table.value("wrench_force", int(ms * MS))
 
