@@ -52,8 +52,9 @@ NAME = "failure_monitor"
 WATCHED_NODES = tuple(node for node in topics.NODES if node != NAME)
 
 _FEEDBACK_PERIOD_NS = 19_000_000  # the dearest message; stages end no faster
-_SLOW_PERIOD_NS = 10_000_000  # streams of 50 Hz and less
-_KEY_PERIOD_NS = 50_000_000  # a key is read for its image's age only
+_SLOW_PERIOD_NS = 10_000_000  # heartbeats and stop
+_DRIVE_PERIOD_NS = 40_000_000  # heat is slow
+_KEY_PERIOD_NS = 100_000_000  # a key is read for its image's age only
 _EVENTS_PERIOD_NS = 50_000_000  # DDS counts them until they are taken
 _DIAGNOSTICS_PERIOD_NS = 1_000_000_000
 
@@ -97,7 +98,7 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
             ),
             _Stream(self._watch(topics.EXECUTION_FEEDBACK), _feedback, _FEEDBACK_PERIOD_NS),
             _Stream(
-                self._watch(topics.DRIVE_STATE, profile=qos.sensor()), _drives, _SLOW_PERIOD_NS
+                self._watch(topics.DRIVE_STATE, profile=qos.sensor()), _drives, _DRIVE_PERIOD_NS
             ),
             _Stream(self._watch(topics.STOP), _stop, _SLOW_PERIOD_NS),
             _Stream(self._watch(topics.TASK_KEY), _key, _KEY_PERIOD_NS),
