@@ -18,14 +18,13 @@ from kv_action_router.errors import LimitError, ReanchorError
 from kv_action_router.robots.turns import whole_turns
 from kv_action_router.synthesis.basis import DEGREE, ENDS, basis
 from kv_action_router.synthesis.limits import MotionLimits
-from kv_action_router.synthesis.retime import slow_down
+from kv_action_router.synthesis.retime import load_of, slow_down, within
 from kv_action_router.synthesis.spline import Motion, MotionState
 
 SHORTEST_JOINED = 0.02  # [s] tried first
-SHORTEST_FADE = 0.2  # [s]
-# A velocity v that fades over a time T needs an acceleration of 3.9 v/T and a jerk of 36 v/T^2, an
-# acceleration a needs a jerk of 9 a/T. Half of the limits is left to the motion itself.
-FADE_SHARE = 0.5
+FADES = (0.05, 0.1, 0.2, 0.4)  # [s] tried in turn
+STRETCHES = (1.0, 1.15)  # a motion on its limits leaves no room for what fades
+SAME_START = 1.0e-9  # [rad/s] and [rad/s^2]
 SLOW = 0.05  # [rad/s]
 
 
@@ -67,15 +66,36 @@ def joined(
     return Motion.uniform(coefficients, duration)
 
 
-def fade_time(velocity: FloatArray, acceleration: FloatArray, limits: MotionLimits) -> float:
-    """Return in which time [s] differences of velocity and acceleration (n,) fade inside limits."""
-    speed, rate = np.abs(velocity), np.abs(acceleration)
-    return max(
-        SHORTEST_FADE,
-        float((3.9 / FADE_SHARE * speed / limits.acceleration).max()),
-        float(np.sqrt((36.0 / FADE_SHARE * speed / limits.jerk).max())),
-        float((9.0 / FADE_SHARE * rate / limits.jerk).max()),
-    )
+def faded(
+    shape: Motion, whole: Motion, start: MotionState, end: FloatArray, limits: MotionLimits
+) -> Motion:
+    """Return the joined motion whose deviation at the start fades soonest inside limits.
+
+    Args:
+        shape: on uniform knots.
+        whole: it, joined with a deviation that lasts to the end; the answer if no other is.
+        start: of ``whole``.
+        end: of ``whole``.
+        limits: to keep.
+    """
+    duration = whole.duration
+    scale = shape.duration / duration
+    begin = shape.state(0.0)
+    speed = np.abs(start.velocity - begin.velocity * scale).max()
+    rate = np.abs(start.acceleration - begin.acceleration * scale**2).max()
+    if max(speed, rate) < SAME_START:
+        return whole
+    for stretch in STRETCHES:
+        for fade in FADES:
+            if fade >= duration:
+                break
+            made = joined(shape, start, end, duration * stretch, fade)
+            try:
+                if within(load_of(made, limits)):
+                    return made
+            except LimitError:
+                continue  # it swings out of the joints' range: a shorter one may not
+    return whole
 
 
 def slow(start: MotionState) -> bool:
@@ -109,22 +129,16 @@ def reanchor(
         shape = motion.remainder(0.0, size)  # on coarse knots nothing fades soon
     first = max(shape.duration, SHORTEST_JOINED)
     allowed = limits.including(start.velocity, start.acceleration)
-    begin = shape.state(0.0)
-    fade = fade_time(
-        start.velocity - begin.velocity, start.acceleration - begin.acceleration, limits
-    )
-    longest = max(longest, first)
     try:
-        try:
-            return slow_down(
-                lambda duration: joined(shape, start, end, duration, fade), first, allowed, longest
-            )
-        except LimitError:
-            return slow_down(
-                lambda duration: joined(shape, start, end, duration), first, allowed, longest
-            )
+        whole = slow_down(
+            lambda duration: joined(shape, start, end, duration),
+            first,
+            allowed,
+            max(longest, first),
+        )
     except LimitError as error:
         raise ReanchorError(f"cached motion cannot be joined: {error}") from error
+    return faded(shape, whole, start, end, allowed)
 
 
 def shifted_by_turns(

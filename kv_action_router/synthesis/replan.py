@@ -16,7 +16,7 @@ from kv_action_router.synthesis.goal import goal_configuration, tip_goal, tool_d
 from kv_action_router.synthesis.limits import MotionLimits
 from kv_action_router.synthesis.line import LinePath, distance_from_line
 from kv_action_router.synthesis.progress import StateToState
-from kv_action_router.synthesis.reanchor import fade_time, joined, slow
+from kv_action_router.synthesis.reanchor import faded, joined, slow
 from kv_action_router.synthesis.retime import load_of, slow_down, within
 from kv_action_router.synthesis.source import PlanRequest
 from kv_action_router.synthesis.spline import Motion, MotionState, fit_motion
@@ -186,5 +186,5 @@ class ReplanSource:
         slope = path.slope(0.0) * (begin.velocity[0] / length)
         along = MotionState(start.position, slope, np.zeros(len(path.end)))
         fitted = fit_motion(path.positions(shares), along, end, duration, size)
-        fade = fade_time(start.velocity - slope, start.acceleration, joint_limits)
-        return joined(fitted, start, path.end, duration, fade)
+        whole = joined(fitted, start, path.end, duration)
+        return faded(fitted, whole, start, path.end, joint_limits)

@@ -9,13 +9,7 @@ from hypothesis import strategies as st
 
 from kv_action_router.errors import ReanchorError
 from kv_action_router.synthesis.limits import MotionLimits
-from kv_action_router.synthesis.reanchor import (
-    SHORTEST_FADE,
-    fade_time,
-    joined,
-    reanchor,
-    shifted_by_turns,
-)
+from kv_action_router.synthesis.reanchor import joined, reanchor, shifted_by_turns
 from kv_action_router.synthesis.retime import inside
 from kv_action_router.synthesis.spline import Motion, MotionState
 
@@ -81,11 +75,17 @@ def test_velocity_and_acceleration_at_the_start_fade_soon() -> None:
     assert np.abs(away[times > 0.2 * motion.duration]).max() < 1e-6
 
 
-def test_fast_start_needs_longer_to_fade() -> None:
-    still = np.zeros(2)
-    slow, fast = (fade_time(np.array([v, 0.0]), still, LIMITS) for v in (0.01, 1.0))
-    assert slow == SHORTEST_FADE
-    assert fast > 0.9
+def test_fast_start_takes_longer_to_fade_and_keeps_the_limits() -> None:
+    motion = Motion.uniform(np.tile([0.2, 0.1], (SIZE, 1)), 3.0)
+    away = []
+    for speed in (0.01, 0.3):
+        start = MotionState(motion.start, np.array([speed, 0.0]), np.zeros(2))
+        made = reanchor(motion, start, motion.end, LIMITS, 3.0, SIZE)
+        times = np.linspace(0.0, made.duration, 3000)
+        assert np.abs(made.derivative(times, 3)).max() <= 120.0 * 1.02
+        moving = np.abs(made.derivative(times, 0) - motion.start).max(axis=1) > 1e-4
+        away.append(float(times[moving].max()))
+    assert 0.05 < away[0] < away[1] < 1.0
 
 
 def test_state_that_cannot_be_joined_is_refused() -> None:
