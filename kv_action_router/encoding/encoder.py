@@ -116,9 +116,13 @@ class KeyEncoder:
     # --- what is known of the task -----------------------------------------------------------
 
     def on_task(self, state: TaskState) -> None:
-        """Take over the active intent and the decision that is asked for."""
+        """Take over the active intent, the decision that is asked for, and where it is made."""
+        domain = state.decision.domain or self._config.domain_name
         self._decision = replace(
             self._decision,
+            domain=domain,
+            source_domain=domain,
+            scene=state.decision.scene or self._config.scene,
             intent_id=state.decision.intent_id,
             decision_id=state.decision.decision_id,
             epoch=max(self._decision.epoch, state.decision.epoch),

@@ -1,6 +1,7 @@
 """The whole of stage 1 without ROS: keys that are finite, of constant norm, and honest in age."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -274,8 +275,14 @@ def test_task_and_epoch_travel_with_the_keys():
     made.on_task(state)
     decision = made.on_body(SECOND, origin(SECOND)).decision
     assert (decision.intent_id, decision.decision_id, decision.epoch) == ("touch", 7, 3)
+    assert (decision.domain, decision.scene) == (EncoderConfig().robot_id, EncoderConfig().scene)
     made.on_epoch(4)
     assert made.on_body(SECOND, origin(SECOND)).decision.epoch == 4 == made.epoch
+    elsewhere = replace(state, decision=replace(state.decision, domain="line-2", scene="corridor"))
+    made.on_task(elsewhere)
+    decision = made.on_body(SECOND, origin(SECOND)).decision
+    assert (decision.domain, decision.source_domain) == ("line-2", "line-2")
+    assert decision.scene == "corridor"
     made.on_task(state)  # an old state does not bring an old epoch back
     assert made.epoch == 4
 
