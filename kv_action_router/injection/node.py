@@ -18,9 +18,9 @@ from typing import Any
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
+from kv_action_router import realtime
 from kv_action_router.contracts import InjectorState
 from kv_action_router.errors import OutputError
-from kv_action_router import realtime
 from kv_action_router.injection.config import InjectionConfig
 from kv_action_router.injection.controller import InjectionController
 from kv_action_router.injection.events import Event
