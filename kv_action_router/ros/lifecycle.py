@@ -18,7 +18,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 
 from kv_action_router import realtime
 from kv_action_router.configuration import Configuration, parameter
-from kv_action_router.errors import RouterError
+from kv_action_router.errors import ConfigError, RouterError
 from kv_action_router.msg import DecisionHeader, FailureEvent, Heartbeat
 from kv_action_router.ros import parameters
 from kv_action_router.ros.qos import HEARTBEAT_PERIOD_MS
@@ -309,7 +309,10 @@ class StageNode(LifecycleNode, Generic[C]):
         self._autostart_timer.cancel()
         if self._state_id == State.PRIMARY_STATE_FINALIZED:
             return  # asked to end before it began
-        if not parameters.load(self, NodeConfig).autostart:
+        try:
+            wanted = parameters.load(self, NodeConfig).autostart
+        except ConfigError as error:
+            self.get_logger().error(f"does not start by itself: {error}")
             return
-        if self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
+        if wanted and self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
             self.trigger_activate()

@@ -19,16 +19,16 @@ def console_scripts(checkout: Path) -> dict[str, str]:
     raise AssertionError("setup.py declares no console_scripts")
 
 
-def imported_main(stub: Path) -> str:
-    """Return the module that a stub takes its `main` from."""
-    for node in ast.parse(stub.read_text("utf-8")).body:
-        if isinstance(node, ast.ImportFrom) and [a.name for a in node.names] == ["main"]:
-            return node.module or ""
-    raise AssertionError(f"{stub} imports no main")
+def started_module(stub: Path) -> str:
+    """Return the module whose `main` a stub starts."""
+    for node in ast.walk(ast.parse(stub.read_text("utf-8"))):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "start":
+            return str(ast.literal_eval(node.args[0]))
+    raise AssertionError(f"{stub} starts nothing")
 
 
 def test_stubs_equal_console_scripts(checkout: Path) -> None:
-    stubs = {stub.name: imported_main(stub) for stub in (checkout / "scripts").iterdir()}
+    stubs = {stub.name: started_module(stub) for stub in (checkout / "scripts").iterdir()}
     assert stubs == console_scripts(checkout)
 
 
@@ -37,9 +37,8 @@ def test_stubs_start_by_themselves_and_return_the_exit_code(checkout: Path) -> N
         text = stub.read_text("utf-8")
         assert os.access(stub, os.X_OK), f"{stub.name} has no execute permission"
         assert text.startswith("#!/usr/bin/env python3\n"), stub.name
-        assert text.endswith('if __name__ == "__main__":\n    raise SystemExit(main())\n'), (
-            stub.name
-        )
+        last = f'if __name__ == "__main__":\n    raise SystemExit(start("{started_module(stub)}"))\n'
+        assert text.endswith(last), stub.name
 
 
 def test_every_target_defines_main(checkout: Path) -> None:
