@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
-from rclpy.task import Future
 
 from kv_action_router.action import ExecuteTask
 from kv_action_router.contracts import TaskStatus
@@ -24,6 +23,22 @@ if TYPE_CHECKING:
 
 POLL_PERIOD_S = 0.05
 FEEDBACK_EVERY = 2  # polls
+
+
+class _PatientActionServer(ActionServer):
+    """An action server whose goals are begun at once and answered later.
+
+    A coroutine that waits for the end would do, but the events executor polls those without pause.
+    """
+
+    begin: Callable[[ServerGoalHandle], None]
+
+    def notify_execute(self, goal_handle: ServerGoalHandle, execute_callback: Any) -> None:
+        """Begin a goal that was accepted; with a callback, answer it."""
+        if execute_callback is None:
+            self.begin(goal_handle)
+        else:
+            super().notify_execute(goal_handle, execute_callback)
 
 
 class TaskServer:
@@ -50,18 +65,18 @@ class TaskServer:
         self._do = do
         self._refusal = refusal
         self._handle: ServerGoalHandle | None = None
-        self._ended: Future | None = None
         self._begun_ns = 0
         self._polls = 0
         self._timer: Any = None
-        self._server = ActionServer(
+        self._server = _PatientActionServer(
             node,
             EXECUTE_TASK.type,
             EXECUTE_TASK.name,
-            self._execute,
+            self._begin,
             goal_callback=self._on_goal,
             cancel_callback=self._on_cancel,
         )
+        self._server.begin = self._begin
 
     def destroy(self) -> None:
         """Withdraw the action."""
@@ -90,20 +105,27 @@ class TaskServer:
             return CancelResponse.REJECT
         return CancelResponse.ACCEPT
 
-    async def _execute(self, handle: ServerGoalHandle) -> ExecuteTask.Result:
-        goal = handle.request
+    def _begin(self, handle: ServerGoalHandle) -> None:
         try:
-            definition = load_task(goal.task)
+            definition = load_task(handle.request.task)
             self._begun_ns = self._do(
                 lambda owner, now_ns: _start(owner, now_ns, definition, handle)
             )
         except RouterError as error:
-            handle.abort()
-            return ExecuteTask.Result(error_code=error.error_code, error_msg=str(error))
-        self._handle, self._ended = handle, Future()
+            result = ExecuteTask.Result(error_code=error.error_code, error_msg=str(error))
+            self._answer(handle, handle.abort, result)
+            return
+        self._handle = handle
         self._timer = self._node.create_timer(POLL_PERIOD_S, self._poll)
-        result: ExecuteTask.Result = await self._ended
-        return result
+
+    def _answer(
+        self, handle: ServerGoalHandle, end: Callable[[], None], result: ExecuteTask.Result
+    ) -> None:
+        def answer(_: ServerGoalHandle) -> ExecuteTask.Result:
+            end()
+            return result
+
+        self._server.notify_execute(handle, answer)
 
     def _poll(self) -> None:
         try:
@@ -115,24 +137,23 @@ class TaskServer:
 
     def tell(self, course: Course) -> None:
         """Publish feedback, or end the goal when its task has ended. Executor's thread only."""
-        handle, ended = self._handle, self._ended
-        if handle is None or ended is None:
+        handle = self._handle
+        if handle is None:
             return
         if course.status in ACTIVE:
             self._polls += 1
             if self._polls % FEEDBACK_EVERY == 0:
                 handle.publish_feedback(course.feedback)
             return
+        end = handle.abort
         if course.status == TaskStatus.SUCCEEDED:
-            handle.succeed()
+            end = handle.succeed
         elif course.status == TaskStatus.CANCELED and handle.is_cancel_requested:
-            handle.canceled()
-        else:
-            handle.abort()
+            end = handle.canceled
         course.result.duration = (course.now_ns - self._begun_ns) * 1.0e-9
-        self._handle = self._ended = None
+        self._handle = None
         self._stop_polling()
-        ended.set_result(course.result)
+        self._answer(handle, end, course.result)
 
     def _stop_polling(self) -> None:
         if self._timer is not None:

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
+from rclpy.duration import Duration
 from threadpoolctl import threadpool_limits
 
 from kv_action_router.contracts import Stage, TrajectoryChunk
@@ -47,6 +48,7 @@ NAME = "behavior_synthesizer"
 TICK_NS = 5_000_000
 STATE_PERIOD_NS = 100_000_000
 SAMPLE_PERIOD_NS = 20_000_000  # feedback is looked at this often at least: it may tell of a stop
+STOP_PATIENCE = Duration(seconds=0.3)
 ANSWER_TIMEOUT_S = 0.5  # a service waits this long for the data loop at most
 DECISIONS_A_SECOND = 10  # by which decision ids of a restarted process are surely higher
 
@@ -269,6 +271,7 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
         message = Stop(engaged=True, source=NAME, reason=reason, monotonic_ns=_now())
         message.header.stamp = self.get_clock().now().to_msg()
         self._stops.publish(message)
+        self._stops.wait_for_all_acked(STOP_PATIENCE)  # the writer may be destroyed right after
 
     def _publisher(self, topic: topics.Topic) -> Any:
         publisher = self.create_publisher(topic.type, topic.name, topic.profile())
