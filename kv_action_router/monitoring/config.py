@@ -31,6 +31,13 @@ class MonitorConfig(Configuration):
         minimum=0.0,
         maximum=3600.0,
     )
+    settle: float = parameter(
+        1.0,
+        "time that a node must have been active before its silence engages a stop",
+        unit="s",
+        minimum=0.0,
+        maximum=60.0,
+    )
     response_timeout: float = parameter(
         0.5,
         "time after which a service call that a response made is given up and reported",

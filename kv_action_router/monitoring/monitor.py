@@ -93,7 +93,7 @@ class FailureMonitor:
         self.config = config or MonitorConfig()
         self.table = SignalTable()
         self.stages = StageWatch(find_stage)
-        self.heartbeats = HeartbeatDetector(nodes)
+        self.heartbeats = HeartbeatDetector(nodes, self.config.settle)
         self.contact = ContactDetector()
         self.tracking = TrackingDetector()
         self.thermal = ThermalDetector()

@@ -38,7 +38,7 @@ class Bench:
             rules,  # type: ignore[arg-type]
             lambda task, stage: STAGE,
             nodes=NODES,
-            config=MonitorConfig(**config),  # type: ignore[arg-type]
+            config=MonitorConfig(**{"settle": 0.0, **config}),  # type: ignore[arg-type]
         )
         self.ms = 1_000.0
         self.silent: set[str] = set()

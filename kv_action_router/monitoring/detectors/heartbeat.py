@@ -19,13 +19,17 @@ class HeartbeatDetector:
 
     Absence is that of a node that was never seen since the monitor's activation, or was last seen
     in another state than active: it moves nothing, and a transition may hold its executor for a
-    while, so that it is judged by another measure.
+    while, so that it is judged by another measure. The age counts once the node has been
+    active for the time ``settle`` [s]: a start-up with all processes at once is late without being a fault, and a stop
+    that is engaged then has to be released by a person.
     """
 
-    def __init__(self, nodes: Sequence[str]) -> None:
+    def __init__(self, nodes: Sequence[str], settle: float = 0.0) -> None:
         self.nodes = tuple(nodes)
+        self._settle_ns = round(settle * 1e9)
         self._last_ns: dict[str, int] = {}
         self._state: dict[str, int] = {}
+        self._active_ns: dict[str, int] = {}  # when it became active
         self._asleep_ns: dict[str, int] = {}  # stalls of the monitor since the last sign of life
         self._begin_ns = -1
         self._tick_ns = -1
@@ -34,6 +38,7 @@ class HeartbeatDetector:
         """Forget every sign of life; absence begins with the next :meth:`measure`."""
         self._last_ns.clear()
         self._state.clear()
+        self._active_ns.clear()
         self._asleep_ns.clear()
         self._begin_ns = -1
         self._tick_ns = -1
@@ -41,6 +46,8 @@ class HeartbeatDetector:
     def on_heartbeat(self, sample: HeartbeatSample) -> None:
         """Take a sign of life; those of other nodes are ignored."""
         if sample.node in self.nodes:
+            if sample.lifecycle_state == LIFECYCLE_ACTIVE and not self.is_active(sample.node):
+                self._active_ns[sample.node] = sample.receipt_ns
             self._last_ns[sample.node] = sample.receipt_ns
             self._state[sample.node] = sample.lifecycle_state
             self._asleep_ns[sample.node] = 0
@@ -63,5 +70,6 @@ class HeartbeatDetector:
                 self._asleep_ns[node] = self._asleep_ns.get(node, 0) + stall_ns
             age = max(0, now_ns - last_ns - self._asleep_ns.get(node, 0)) / 1e9
             active = self.is_active(node)
-            table.put("heartbeat_age", age if active else math.nan, now_ns, node)
+            settled = active and not 0 <= now_ns - self._active_ns[node] < self._settle_ns
+            table.put("heartbeat_age", age if settled else math.nan, now_ns, node)
             table.put("node_absence", math.nan if active else age, now_ns, node)

@@ -19,9 +19,9 @@ MS = 1_000_000
 
 
 class Bench:
-    def __init__(self) -> None:
+    def __init__(self, settle: float = 0.0) -> None:
         self.table = SignalTable()
-        self.detector = HeartbeatDetector(["encoder", "manager"])
+        self.detector = HeartbeatDetector(["encoder", "manager"], settle)
         self.now = 1_000
 
     def beat(self, node: str = "encoder", state: int = LIFECYCLE_ACTIVE) -> None:
@@ -48,6 +48,19 @@ def test_age_since_the_last_beat() -> None:
     assert bench.run(60) == 0.06
     bench.beat()
     assert bench.run(10) == 0.01
+
+
+def test_a_start_up_is_late_without_a_fault_but_a_death_in_it_is_still_seen() -> None:
+    bench = Bench(settle=1.0)
+    bench.run(10)
+    bench.beat()
+    assert math.isnan(bench.run(200))
+    bench.beat()
+    assert math.isnan(bench.run(790))
+    assert bench.run(10) == 0.8
+    bench.beat(state=LIFECYCLE_INACTIVE)
+    bench.beat()  # active again: settles again
+    assert math.isnan(bench.run(500))
 
 
 def test_a_node_never_seen_is_absent_from_activation_on() -> None:
