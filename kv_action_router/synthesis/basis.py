@@ -28,7 +28,8 @@ class Basis:
     Attributes:
         knots: (n + DEGREE + 1,) on [0, 1].
         checks: instants at which limits are checked (m,).
-        derivatives: values of derivative 0 to 3 with respect to s at ``checks``, each (m, n).
+        positions: values at ``checks`` (m, n).
+        rates: derivatives 1 to 3 with respect to s at ``checks``, one below the other (3 m, n).
         samples: instants at which a fit wants its samples (l,).
         start: coefficients 0 to 2 from position, velocity and acceleration at s = 0 (3, 3).
         end: coefficients n-3 to n-1 from the same at s = 1 (3, 3).
@@ -44,7 +45,8 @@ class Basis:
 
     knots: FloatArray
     checks: FloatArray
-    derivatives: tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+    positions: FloatArray
+    rates: FloatArray
     samples: FloatArray
     start: FloatArray
     end: FloatArray
@@ -105,7 +107,8 @@ def basis(size: int) -> Basis:
     return Basis(
         knots=knots,
         checks=checks,
-        derivatives=(unit(checks), unit(checks, 1), unit(checks, 2), jerk),
+        positions=unit(checks),
+        rates=np.concatenate((unit(checks, 1), unit(checks, 2), jerk)),
         samples=samples,
         start=start,
         end=np.linalg.inv(at_end),

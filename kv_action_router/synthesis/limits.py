@@ -123,14 +123,16 @@ class MotionLimits:
 
     def load(self, velocity: FloatArray, acceleration: FloatArray, jerk: FloatArray) -> Load:
         """Return how much of the limits samples (m, n) use."""
-        shares = (
-            np.abs(velocity).max(axis=0) / self.velocity,
-            np.abs(acceleration).max(axis=0) / self.acceleration,
-            np.abs(jerk).max(axis=0) / self.jerk,
+        return self.load_of_peaks(
+            np.array([np.abs(rows).max(axis=0) for rows in (velocity, acceleration, jerk)])
         )
-        worst = [float(share.max()) for share in shares]
-        joint = int(shares[int(np.argmax(worst))].argmax())
-        return Load(worst[0], worst[1], worst[2], joint)
+
+    def load_of_peaks(self, peaks: FloatArray) -> Load:
+        """Return how much of the limits peaks of velocity, acceleration and jerk (3, n) use."""
+        shares = peaks / np.array((self.velocity, self.acceleration, self.jerk))
+        worst = shares.max(axis=1)
+        joint = int(shares[int(worst.argmax())].argmax())
+        return Load(float(worst[0]), float(worst[1]), float(worst[2]), joint)
 
     def check_positions(self, positions: FloatArray) -> None:
         """Refuse positions (m, n) outside the limits.

@@ -16,7 +16,7 @@ from kv_action_router.synthesis.kinematics import (
     solve_near,
 )
 
-FEWEST_POINTS = 7  # for the path's polynomial of degree 5
+FEWEST_POINTS = 6  # for the path's polynomial of degree 5
 POINT_DISTANCE = 0.03  # [m] between way-points on longer lines
 LARGEST_STEP = 0.5  # [rad] between two way-points; more means that the arm changes its branch
 
@@ -53,8 +53,10 @@ class LinePath:
         points[0] = seed = np.asarray(start, dtype=float)
         for row in range(1, count):
             share = shares[row]
-            if row > 1:
-                seed = 2.0 * points[row - 1] - points[row - 2]  # the path is nearly straight here
+            if row > 2:  # the path is smooth: go on as it bends
+                seed = 3.0 * (points[row - 1] - points[row - 2]) + points[row - 3]
+            elif row > 1:
+                seed = 2.0 * points[row - 1] - points[row - 2]
             try:
                 points[row] = solve_near(
                     model, first + share * way, rotation_about(share * turn) @ turned, seed

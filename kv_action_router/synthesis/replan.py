@@ -26,7 +26,7 @@ ATTEMPTS = 5
 CALMER = 0.8  # factor on acceleration and jerk after a fit that left the limits
 FIT_JERK = 0.5  # a spline fitted to a piecewise constant jerk overshoots it
 SHORTEST_LINE = 1.0e-4  # [m]
-CHECKED_CONFIGURATIONS = 24
+CHECKED_CONFIGURATIONS = 16
 LINE_CHECKS = np.array([0.2, 0.35, 0.5, 0.65, 0.8])  # shares of the duration
 
 

@@ -24,10 +24,11 @@ def load_of(motion: Motion, limits: MotionLimits) -> Load:
     """
     if motion.is_uniform():
         table = basis(len(motion.coefficients))
-        values = [matrix @ motion.coefficients for matrix in table.derivatives]
+        limits.check_positions(table.positions @ motion.coefficients)
+        rates = (table.rates @ motion.coefficients).reshape(3, len(table.checks), -1)
         scale = 1.0 / motion.duration
-        limits.check_positions(values[0])
-        return limits.load(values[1] * scale, values[2] * scale**2, values[3] * scale**3)
+        peaks = np.abs(rates).max(axis=1)
+        return limits.load_of_peaks(peaks * np.array([[scale], [scale**2], [scale**3]]))
     spans = len(np.unique(motion.knots)) - 1
     times = np.linspace(0.0, motion.duration, 12 * spans + 1)
     limits.check_positions(motion.derivative(times, 0))

@@ -48,6 +48,7 @@ class Motion:
 
     knots: FloatArray
     coefficients: FloatArray
+    _uniform: bool = field(default=False, repr=False, compare=False)
     _spline: BSpline = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -60,7 +61,8 @@ class Motion:
             raise InputError("knots", f"{count + DEGREE + 1} values", self.knots.shape)
         if not np.isfinite(self.coefficients).all():
             raise InputError("coefficients", "finite", "NaN or infinity")
-        _check_knots(self.knots)
+        if not self._uniform:
+            _check_knots(self.knots)
         spline = BSpline.construct_fast(self.knots, self.coefficients, DEGREE)
         object.__setattr__(self, "_spline", spline)
 
@@ -69,7 +71,10 @@ class Motion:
     @classmethod
     def uniform(cls, coefficients: FloatArray, duration: float) -> Motion:
         """Make a motion on uniform knots from coefficients (m, n)."""
-        return cls(basis(len(coefficients)).knots * duration, np.ascontiguousarray(coefficients))
+        if not SHORTEST <= duration < np.inf:
+            raise InputError("duration", f"at least {SHORTEST} s and finite", duration)
+        knots = basis(len(coefficients)).knots * duration
+        return cls(knots, np.ascontiguousarray(coefficients), True)
 
     @classmethod
     def hold(cls, position: FloatArray, duration: float = HOLD_DURATION) -> Motion:
@@ -184,6 +189,8 @@ class Motion:
 
     def is_uniform(self) -> bool:
         """Say whether the knots are uniform, so that the tables of ``basis`` apply."""
+        if self._uniform:
+            return True
         table = uniform_table(len(self.coefficients))
         return bool(np.abs(self.knots - table.knots * self.duration).max() < 1.0e-9)
 
