@@ -28,10 +28,13 @@ _TABLE_CENTER = (0.40, 0.0, -0.02)  # [m]
 _NEAR, _FAR = 0.02, 5.0  # clipping planes of the camera [m]
 
 # Contact with the table: two of the longest steps is the stiffest that MuJoCo takes. The target is
-# padded, some 50 N/mm, so that a touch at 0.04 m/s stays below 30 N; whatever touches it, it alone
-# decides how that feels (priority), or the two would be averaged.
+# padded like a rubber foot, 7 N/mm, so that a touch at 0.035 m/s stays below 30 N even under the
+# stiff loops of velocity and position drives. An impedance that is the same at any depth keeps it
+# linear; whatever touches the target, it alone decides how that feels (priority), or the two would
+# be averaged.
 _CONTACT_SOLREF = (0.004, 1.0)
-_TARGET_SOLREF = (0.020, 1.0)
+_TARGET_SOLREF = (0.030, 1.0)
+_TARGET_SOLIMP = (0.6, 0.6, 0.001, 0.5, 2.0)
 
 
 def build_scene(config: SimulationConfig) -> mujoco.MjModel:
@@ -116,6 +119,7 @@ def _add_target(spec: mujoco.MjSpec, config: SimulationConfig) -> None:
         pos=[0.0, 0.0, -half_height],
         rgba=TARGET_COLOR,
         solref=_TARGET_SOLREF,
+        solimp=_TARGET_SOLIMP,
         priority=1,
     )
 
