@@ -99,7 +99,7 @@ class RobotCell:
                 now_ns,
                 now_ns,
             ),
-            wrench=WrenchSample(np.concatenate((wrench.force, wrench.torque)), now_ns),
+            wrench=WrenchSample((*wrench.force.tolist(), *wrench.torque.tolist()), now_ns),
             imu=self._read_imu() if self._imu_rate.due(steps) else None,
             drives=self._read_drives() if self._drive_rate.due(steps) else None,
             image_due=self._camera_rate.due(steps),

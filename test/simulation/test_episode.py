@@ -14,7 +14,7 @@ from kv_action_router.monitoring.events import FailureReport
 from kv_action_router.monitoring.response import Response, Severity
 from kv_action_router.simulation.cell import Samples
 from kv_action_router.simulation.episode import Cycle, Episode, EpisodeConfig
-from kv_action_router.simulation.sight import rendered_images, true_target
+from kv_action_router.simulation.sight import TrueTarget, rendered_images, true_target
 
 Known = tuple[Episode, list[Cycle], list[float]]
 
@@ -149,17 +149,27 @@ def test_stop_ends_a_cycle_and_says_why() -> None:
     assert resting < 0.01
 
 
-def test_velocity_interface_moves_the_arm() -> None:
+@pytest.mark.parametrize("interface", ["velocity", "position"])
+def test_other_interfaces_touch_as_gently(interface: str) -> None:
     config = EpisodeConfig(
-        injection=InjectionConfig(watched_nodes=("",), command_interface="velocity")
+        injection=InjectionConfig(watched_nodes=("",), command_interface=interface)
     )
     with Episode(true_target, config) as episode:
-        episode.run(0.2)
-        target = episode.robot.place_target()
-        episode.synthesis.start(episode.task, "goal", episode.robot.now_ns)
-        episode.run(1.5)
-        tip = episode.robot.plant.tip
-    assert np.hypot(*(tip - target)[:2]) < 0.002
+        cycle = episode.touch()
+    assert cycle.success, cycle.reason
+    assert cycle.touch_error <= TOUCH_ERROR
+    assert cycle.peak_force <= PEAK_FORCE
+    assert cycle.events == []
+    assert cycle.reports == []
+
+
+def test_noisy_target_spoils_no_touch() -> None:
+    """A motion that follows noise has hardly any velocity at its end, but acceleration."""
+    with Episode(lambda _, config: TrueTarget(config.seed, bias=0.0, noise=2.0e-4)) as episode:
+        cycle = episode.touch()
+    assert cycle.success, cycle.reason
+    assert cycle.touch_error <= 0.001
+    assert cycle.peak_force <= PEAK_FORCE
 
 
 @pytest.mark.parametrize(("field", "value"), [("command_delay", 11), ("settle", 0.0)])
