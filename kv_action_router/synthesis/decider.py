@@ -51,15 +51,18 @@ class Decider:
         self._config = config
         self._source = source
         self._limits = MotionLimits.of(model)
+        self._scaled: dict[float, MotionLimits] = {}
 
     def limits(self, stage: StageDefinition) -> MotionLimits:
         """Return the planning limits of a stage."""
         scale, config = stage.velocity_scale, self._config
-        return self._limits.scaled(
-            config.velocity_share * scale,
-            config.acceleration_share * scale,
-            config.jerk_share * scale,
-        )
+        if scale not in self._scaled:
+            self._scaled[scale] = self._limits.scaled(
+                config.velocity_share * scale,
+                config.acceleration_share * scale,
+                config.jerk_share * scale,
+            )
+        return self._scaled[scale]
 
     def decide(
         self, stage: StageDefinition, match: CacheMatch, start: MotionState, obstacles: FloatArray

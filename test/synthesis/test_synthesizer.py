@@ -280,6 +280,29 @@ def test_two_lost_matches_cost_nothing_and_silence_ends_the_chunks(
     assert rig.stack.counters.stages_completed == 1
 
 
+def test_frozen_joint_states_end_the_chunks_without_a_burst_after(
+    rig: Rig, task: TaskDefinition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(rig, task)
+    rig.run(0.3)
+    frozen = rig.joints()
+    with monkeypatch.context() as patch:
+        patch.setattr(rig, "joints", lambda: frozen)
+        rig.run(0.02)
+        sent = len(rig.chunks)
+        rig.run(2.0)
+        assert len(rig.chunks) == sent
+    standing = rig.setpoint.copy()
+    rig.run_until(lambda: len(rig.chunks) > sent)
+    first = rig.chunks[sent]
+    assert np.allclose(first.samples[0, :6], standing)  # no catching up with where it should be
+    assert np.allclose(first.samples[0, 6:], 0.0, atol=1e-9)
+    rig.run(0.1)
+    assert len(rig.chunks) - sent <= 8  # one each 20 ms, and refreshes at the images' rate
+    rig.arrive()
+    assert rig.stack.counters.stages_completed == 1
+
+
 def test_no_chunk_while_the_injector_is_not_heard(rig: Rig, task: TaskDefinition) -> None:
     start(rig, task)
     rig.run(0.2)
