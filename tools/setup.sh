@@ -37,19 +37,21 @@ stamp_is() { [[ -f $1 && $(<"$1") == "$2" ]]; }
 
 # --- the environment -----------------------------------------------------------------------------
 
-# Which ROS 2 the environment stands on: the sourced one, else wheels. Without ROS_WHEELS an
-# environment keeps the release that it was made for.
+# Which ROS 2 the environment shall stand on: the sourced one; else the wheels that ROS_WHEELS asks
+# for; else whatever it was made for, since it needs no sourcing; else Kilted's wheels.
 ros_source() {
-  local prefix distro=${ROS_WHEELS:-}
+  local prefix made_for
   prefix=$(sourced_ros)
+  made_for=$(cat "$environment/made-for" 2>/dev/null || true)
   if [[ -n $prefix ]]; then
     echo "sourced $prefix"
-    return
+  elif [[ -n ${ROS_WHEELS:-} ]]; then
+    echo "wheels $ROS_WHEELS"
+  elif [[ $made_for == wheels* || ($made_for == sourced* && -d ${made_for#sourced }) ]]; then
+    echo "$made_for"
+  else
+    echo 'wheels kilted'
   fi
-  if [[ -z $distro && -f $environment/stamp ]]; then
-    distro=$(sed -n 's/^wheels \([a-z]*\) .*/\1/p' "$environment/stamp")
-  fi
-  echo "wheels ${distro:-kilted}"
 }
 
 # Does the environment run on the interpreter that $PYTHON asks for, if it asks for one?
@@ -179,17 +181,16 @@ link_sources() {
 build_in() {
   local folder=$1
   shift
-  local python=$environment/bin/python ament_prefix=$environment unity=ON
-  # A sourced ROS 2 has already exported its own.
-  [[ -n $(sourced_ros) ]] && ament_prefix=$AMENT_PREFIX_PATH && unity=OFF
+  local python=$environment/bin/python unity=OFF variables=()
+  # The start-up hook gives colcon and its children what a sourced ROS 2 exports.
+  if [[ $(<"$environment/made-for") == wheels* ]]; then
+    unity=ON
+    variables=(AMENT_PREFIX_PATH="$environment" CMAKE_PREFIX_PATH="$environment")
+  fi
   link_sources "$folder"
   cd "$folder"
   # MAKEFLAGS: colcon's own default also limits by load, which on a busy machine means one job.
-  PATH=$environment/bin:$PATH \
-    MAKEFLAGS=-j$(nproc) \
-    AMENT_PREFIX_PATH=$ament_prefix \
-    CMAKE_PREFIX_PATH=${CMAKE_PREFIX_PATH:+$CMAKE_PREFIX_PATH:}$ament_prefix \
-    "$python" -m colcon --log-base "$folder/log" build \
+  env PATH="$environment/bin:$PATH" MAKEFLAGS="-j$(nproc)" "${variables[@]}" "$python" -m colcon --log-base "$folder/log" build \
     --paths src/kv_action_router --build-base "$folder/build" --install-base "$folder/install" \
     --merge-install "$@" --event-handlers console_direct+ \
     --cmake-args -DPython3_EXECUTABLE="$python" -DBUILD_TESTING=OFF -DKV_UNITY_BUILD=$unity

@@ -28,12 +28,14 @@ def _joined_first(first: list[str], variable: str) -> str:
     return os.pathsep.join(first + rest)
 
 
-def _apply_underlay(environment: Path) -> None:
-    """Restore what the ROS 2 that was sourced at set-up had exported, where it is missing."""
+def _apply_underlay(environment: Path) -> list[Path]:
+    """Restore what the ROS 2 that was sourced at set-up had exported; return its libraries."""
     record = environment / "underlay.json"
     if not record.is_file():
-        return
-    for variable, folders in json.loads(record.read_text(encoding="utf-8")).items():
+        return []
+    exported = json.loads(record.read_text(encoding="utf-8"))
+    libraries = exported.pop("LD_LIBRARY_PATH")
+    for variable, folders in exported.items():
         present = os.environ.get(variable, "").split(os.pathsep)
         missing = [folder for folder in folders if folder not in present]
         if not missing:
@@ -41,6 +43,7 @@ def _apply_underlay(environment: Path) -> None:
         os.environ[variable] = os.pathsep.join([*filter(None, present), *missing])
         if variable == "PYTHONPATH":
             sys.path.extend(missing)
+    return [Path(folder) for folder in libraries]
 
 
 def _reexecute_with(library_folders: list[str]) -> None:
@@ -61,9 +64,9 @@ def _main() -> None:
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     site_packages = environment / "lib" / version / "site-packages"
 
-    _apply_underlay(environment)
+    underlay = _apply_underlay(environment)
     wheels = (environment / "lib" / "librcl.so").exists()
-    libraries = [prefix / "lib"]
+    libraries = [prefix / "lib", *underlay]
     if wheels:
         libraries += [environment / "lib", *sorted(site_packages.glob("ros_*.libs"))]
     _reexecute_with(_existing(libraries))
