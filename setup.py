@@ -1,7 +1,7 @@
 """Installs the part that needs no ROS 2 with pip; colcon builds the whole by CMakeLists.txt.
 
-For training, or for one piece of the pipeline inside somebody's own driver. The nodes' console
-scripts are installed too: they say what is missing when they are started without ROS 2.
+For training, or for one piece of the pipeline inside somebody's own driver. The console scripts
+are the executables of the ROS 2 package and start where its messages were built.
 """
 
 import re
@@ -33,6 +33,11 @@ setup(
     package_data={
         "kv_action_router": ["**/*.xml", "**/*.yaml", "**/*.npz", "**/*.json", "**/*.onnx"]
     },
+    # Where a ROS 2 workspace's install tree has them, too.
+    data_files=[
+        (f"share/kv_action_router/{folder}", sorted(map(str, Path(folder).glob("*.*"))))
+        for folder in ("config", "config/tasks")
+    ],
     install_requires=requirements("runtime"),
     extras_require={"test": requirements("test")},
     entry_points={

@@ -37,7 +37,9 @@ def test_stubs_start_by_themselves_and_return_the_exit_code(checkout: Path) -> N
         text = stub.read_text("utf-8")
         assert os.access(stub, os.X_OK), f"{stub.name} has no execute permission"
         assert text.startswith("#!/usr/bin/env python3\n"), stub.name
-        last = f'if __name__ == "__main__":\n    raise SystemExit(start("{started_module(stub)}"))\n'
+        last = (
+            f'if __name__ == "__main__":\n    raise SystemExit(start("{started_module(stub)}"))\n'
+        )
         assert text.endswith(last), stub.name
 
 
