@@ -22,10 +22,11 @@ python_minor() {
     2>/dev/null || true
 }
 
-# Path of the Python to build with. Tries $PYTHON, then python3, then the versions by name; on a
-# sourced ROS 2 only python3, the one that rclpy was compiled for.
+# Path of the Python to build with. Tries $PYTHON, then the distribution's own (built with profile-
+# guided optimization: up to twice as fast as one that was compiled by hand), then what the path
+# names; on a sourced ROS 2 only python3, the one that rclpy was compiled for.
 find_python() {
-  local candidates=("${PYTHON:-}" python3 python3.13 python3.12 python3.11) candidate minor
+  local candidates=("${PYTHON:-}" /usr/bin/python3 python3 python3.13 python3.12 python3.11) candidate minor
   [[ -n $(sourced_ros) ]] && candidates=("${PYTHON:-}" python3)
   for candidate in "${candidates[@]}"; do
     [[ -n $candidate ]] || continue

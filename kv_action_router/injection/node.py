@@ -38,13 +38,14 @@ from kv_action_router.ros.injector_commands import CommandSender
 from kv_action_router.ros.injector_inputs import InjectorInputs
 from kv_action_router.ros.injector_reports import InjectorReports
 from kv_action_router.ros.lifecycle import NodeConfig, StageNode
+from kv_action_router.ros.periodic import PeriodicThread
 from kv_action_router.ros.process import run
 
 NAME = "actuator_injector"
 _FEEDBACK_PERIOD_NS = 10_000_000
 _REPORT_PERIOD_S = 0.02
-_WATCH_PERIOD_S = 0.05
-_STATISTICS_PERIOD_S = 0.5
+_WATCH_ROUNDS = 3
+_STATISTICS_ROUNDS = 25
 _REST_S = 1.0  # longest wait for the arm to come to rest before commands end
 _ANSWER_S = 0.2  # longest wait for the control loop to answer a service
 
@@ -62,7 +63,6 @@ class ActuatorInjectorNode(StageNode[InjectionConfig]):
         self._controller: InjectionController | None = None
         self._loop: DeadlineLoop | None = None
         self._closing: list[Callable[[], Any]] = []
-        self._active_timers: list[Any] = []
         self._reports: InjectorReports | None = None
         self._told: deque[Event] = deque(maxlen=512)
         self._unreadable: deque[tuple[str, str]] = deque(maxlen=64)
@@ -118,21 +118,17 @@ class ActuatorInjectorNode(StageNode[InjectionConfig]):
             priority=priority + config.loop_priority if priority else 0,
             before_stop=self._come_to_rest,
         )
-        self._active_timers = [
-            self.create_timer(_REPORT_PERIOD_S, self._report_events),
-            self.create_timer(_WATCH_PERIOD_S, self._watch_commands),
-            self.create_timer(_STATISTICS_PERIOD_S, self._report_lateness),
-        ]
         realtime.rest_garbage()
         controller.activate(time.monotonic_ns())
         self._feedback_due_ns = 0
         self.start_loop(loop)
+        self._rounds = 0
+        self.start_loop(
+            PeriodicThread(_REPORT_PERIOD_S, self._keep_house, self._tick_failed, name="reports")
+        )
 
     def deactivate_stage(self) -> None:
         """The arm rests and commands have ended: tell the last events."""
-        for timer in self._active_timers:
-            self.destroy_timer(timer)
-        self._active_timers.clear()
         self._report_events()
         if self._loop is not None and self._controller is not None:
             self._controller.modes.state = InjectorState.INACTIVE
@@ -199,7 +195,15 @@ class ActuatorInjectorNode(StageNode[InjectionConfig]):
         """No command went out in this tick; if that goes on, the drives brake by themselves."""
         self._unreadable.append(("tick", f"{type(error).__name__}: {error}"))
 
-    # --- executor --------------------------------------------------------------------------------
+    # --- beside the loop -------------------------------------------------------------------------
+
+    def _keep_house(self) -> None:
+        self._rounds += 1
+        self._report_events()
+        if self._rounds % _WATCH_ROUNDS == 0:
+            self._watch_commands()
+        if self._rounds % _STATISTICS_ROUNDS == 0:
+            self._report_lateness()
 
     def _report_events(self) -> None:
         reports = self._reports

@@ -21,6 +21,7 @@ from kv_action_router.configuration import Configuration, parameter
 from kv_action_router.errors import ConfigError, RouterError
 from kv_action_router.msg import DecisionHeader, FailureEvent, Heartbeat
 from kv_action_router.ros import parameters
+from kv_action_router.ros.periodic import PeriodicThread
 from kv_action_router.ros.qos import HEARTBEAT_PERIOD_MS
 from kv_action_router.ros.streams import DataPlane
 from kv_action_router.ros.topics import FAILURE_EVENT, HEARTBEATS
@@ -80,7 +81,7 @@ class StageNode(LifecycleNode, Generic[C]):
         self._loops: list[Loop] = []
         self._heartbeat_message = Heartbeat(node=name)
         self._heartbeat_publisher: Any = None
-        self._heartbeat_timer: Any = None
+        self._heartbeat: PeriodicThread | None = None
         self._state_id = State.PRIMARY_STATE_UNCONFIGURED
         self._counts: dict[tuple[int, str], int] = {}
         self._failure_publisher = self.create_publisher(
@@ -254,7 +255,10 @@ class StageNode(LifecycleNode, Generic[C]):
             self._heartbeat_publisher = self.create_publisher(
                 topic.type, topic.name, topic.profile()
             )
-            self._heartbeat_timer = self.create_timer(HEARTBEAT_PERIOD_MS / 1e3, self._beat)
+            self._heartbeat = PeriodicThread(
+                HEARTBEAT_PERIOD_MS / 1e3, self._beat, self.loop_failed, name="heartbeat"
+            )
+            self._heartbeat.start()
         effective = ", ".join(
             f"{name}={getattr(self.config, name)!r}" for name in self._configuration.parameters()
         )
@@ -277,11 +281,11 @@ class StageNode(LifecycleNode, Generic[C]):
         self.deactivate_stage()
 
     def _cleanup(self) -> None:
-        self.cleanup_stage()
-        if self._heartbeat_timer is not None:
-            self.destroy_timer(self._heartbeat_timer)
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
             self.destroy_publisher(self._heartbeat_publisher)
-            self._heartbeat_timer = self._heartbeat_publisher = None
+            self._heartbeat = self._heartbeat_publisher = None
+        self.cleanup_stage()
         if self._plane is not None:
             self._plane.destroy()
             self._plane = None
@@ -293,8 +297,6 @@ class StageNode(LifecycleNode, Generic[C]):
             self._cleanup()
 
     def _beat(self) -> None:
-        if self._heartbeat_publisher is None:
-            return  # the timer's last event was under way when the node was cleaned up
         now = time.monotonic_ns()
         if any(not loop.alive(now) for loop in self._loops):
             return  # a node whose data loop hangs is not alive
