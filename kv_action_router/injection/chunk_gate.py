@@ -9,7 +9,7 @@ from kv_action_router.contracts import (
     TrajectoryChunk,
 )
 from kv_action_router.errors import ChunkRefusedError
-from kv_action_router.injection.chunk_table import END_NS, ChunkTable, check_chunk
+from kv_action_router.injection.chunk_table import END_NS, ChunkChecker, ChunkTable
 from kv_action_router.injection.config import InjectionConfig
 from kv_action_router.injection.execution_table import Snapshot
 from kv_action_router.injection.measurement import JointTracker
@@ -42,7 +42,7 @@ class ChunkGate:
         joints: JointTracker,
         set_point: SetPoint,
     ) -> None:
-        self._model = model
+        self._checker = ChunkChecker(model)
         self._joints = joints
         self._set_point = set_point
         self._distance = config.decision_distance_limit
@@ -73,7 +73,7 @@ class ChunkGate:
         if chunk.anchor_ns > now_ns:
             self.waiting = chunk
             return False
-        table = check_chunk(chunk, self._model, limits)
+        table = self._checker.check(chunk, limits)
         if self.needs_decision:
             self._check_start(table, self._joints)
         self._set_point.follow(table, limits)
@@ -121,14 +121,16 @@ class ChunkGate:
         Raises:
             RefusalError: naming the joint.
         """
+        first = table.rows[0].tolist()
+        n = len(joints.names)
         for i, name in enumerate(joints.names):
-            if abs(table.velocity[0][i]) > self._velocity:
+            if abs(first[n + i]) > self._velocity:
                 raise RefusalError(
                     InjectorEvent.CHUNK_INVALID,
                     f"{name} must start with at most {self._velocity} rad/s, got "
-                    f"{table.velocity[0][i]:.4f}",
+                    f"{first[n + i]:.4f}",
                 )
-            distance = table.position[0][i] - joints.position[i]
+            distance = first[i] - joints.position[i]
             if joints.continuous[i]:
                 distance = joints.shortest_turn(distance)
             if not table.relative[i] and abs(distance) > self._distance:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kv_action_router.contracts import CHUNK_PERIOD, CHUNK_SAMPLES
+from kv_action_router.contracts import CHUNK_PERIOD, CHUNK_SAMPLES, FloatArray
 from kv_action_router.errors import ChunkRefusedError
 from kv_action_router.injection.blend import OffsetBlend, shortest_duration
 from kv_action_router.injection.chunk_table import END_NS, PERIOD_NS, ChunkTable
@@ -72,34 +72,33 @@ class ChunkPlayer:
         table = self.table
         assert table is not None
         since = now_ns - table.chunk.anchor_ns
-        shift = self._shift
+        n, shift = self._n, self._shift
         if since < 0:
             t = since * 1e-9
-            first, speed = table.position[0], table.velocity[0]
-            for i in range(self._n):
-                position[i] = first[i] + speed[i] * t + shift[i]
-                velocity[i] = speed[i]
+            first = table.rows[0].tolist()
+            for i in range(n):
+                position[i] = first[i] + first[n + i] * t + shift[i]
+                velocity[i] = first[n + i]
                 acceleration[i] = 0.0
             return
         if since >= END_NS:
-            last, speed = table.position[-1], table.velocity[-1]
-            for i in range(self._n):
+            last = table.rows[-1].tolist()
+            for i in range(n):
                 position[i] = last[i] + shift[i]
-                velocity[i] = speed[i]
+                velocity[i] = last[n + i]
                 acceleration[i] = 0.0
             return
         index = since // PERIOD_NS
         s = (since - index * PERIOD_NS) / PERIOD_NS
-        p0, p1 = table.position[index], table.position[index + 1]
-        v0, v1 = table.velocity[index], table.velocity[index + 1]
+        row, after = table.rows[index].tolist(), table.rows[index + 1].tolist()
         r = 1.0 - s
         h1 = s * s * (3.0 - 2.0 * s)
         h0 = 1.0 - h1
         g0 = CHUNK_PERIOD * s * r * r
         g1 = -CHUNK_PERIOD * s * s * r
-        for i in range(self._n):
-            a, b = v0[i], v1[i]
-            position[i] = h0 * p0[i] + h1 * p1[i] + g0 * a + g1 * b + shift[i]
+        for i in range(n):
+            a, b = row[n + i], after[n + i]
+            position[i] = h0 * row[i] + h1 * after[i] + g0 * a + g1 * b + shift[i]
             velocity[i] = a + (b - a) * s
             acceleration[i] = (b - a) / CHUNK_PERIOD
 
@@ -170,11 +169,12 @@ class ChunkPlayer:
         assert table is not None
         entry = max(0, (last_ns - table.chunk.anchor_ns) // PERIOD_NS)
         most = np.array(limits.acceleration_limit)
-        used = np.abs(table.acceleration_array[entry:]).max(axis=0)
+        rates = table.accelerations()
+        used = np.abs(rates[entry:]).max(axis=0)
         budget = np.maximum(most - used, _LEAST_BUDGET * most)
         duration = max(shortest, shortest_duration(p, v, budget.tolist()))
         while duration <= longest:
-            if self._fits(entry, duration, (p, v, a), limits):
+            if self._fits(entry, duration, (p, v, a), rates, limits):
                 return duration
             duration *= 1.25
         raise ChunkRefusedError(
@@ -187,6 +187,7 @@ class ChunkPlayer:
         entry: int,
         duration: float,
         difference: tuple[list[float], list[float], list[float]],
+        rates: FloatArray,
         limits: Snapshot,
     ) -> bool:
         """Return whether path plus offset stays inside velocity and acceleration limits."""
@@ -206,9 +207,9 @@ class ChunkPlayer:
         index = entry + np.rint(s[:, 0] * t / CHUNK_PERIOD).astype(int)
         beyond = index >= CHUNK_SAMPLES
         index[beyond] = CHUNK_SAMPLES - 1
-        path_rate = table.acceleration_array[index]
+        path_rate = rates[index]
         path_rate[beyond] = 0.0  # the next chunk is checked when it comes
-        total_speed = np.abs(table.velocity_array[index] + speed)
+        total_speed = np.abs(table.velocities[index] + speed)
         total_rate = np.abs(path_rate + rate)[1:]  # the first one stands already
         return bool(
             (total_speed <= _LIMIT_SLACK * np.array(limits.velocity_limit)).all()

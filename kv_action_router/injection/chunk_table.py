@@ -27,147 +27,171 @@ _POSITION_SLACK = 1e-6  # [rad] rounding of whoever planned right at a limit
 _RATIO_SLACK = 1.01  # likewise, of velocities and accelerations
 _VELOCITY_SLACK = 1e-6  # [rad/s]
 _DISAGREEMENT = 0.02  # [rad/s] between the positions' slope and the velocities
+_AT_REST = 1e-3  # [rad/s]
+_REMEMBERED = 16  # sets of column names
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkTable:
     """Samples of one chunk in the model's joint order.
 
-    Invariant: finite; velocities are the positions' slope; all inside the limits that were in
-    force.
+    Invariant: finite; velocities are the positions' slope; all inside the limits in force.
 
     Attributes:
         chunk: that it was made from.
-        position: [rad] 100 lists of n.
-        velocity: [rad/s] 100 lists of n.
+        rows: positions [rad], then velocities [rad/s], of all joints (100, 2 n).
         relative: joints that are given by velocity only; their positions count from 0.
-        velocity_array: (100, n), for checks.
-        acceleration_array: (100, n) [rad/s^2], for checks.
         rests: whether the last sample has velocity 0.
     """
 
     chunk: TrajectoryChunk
-    position: list[list[float]]
-    velocity: list[list[float]]
+    rows: FloatArray
     relative: tuple[bool, ...]
-    velocity_array: FloatArray
-    acceleration_array: FloatArray
     rests: bool
 
+    @property
+    def velocities(self) -> FloatArray:
+        """Velocities [rad/s] (100, n)."""
+        return self.rows[:, len(self.relative) :]
 
-def check_chunk(chunk: TrajectoryChunk, model: JointModel, limits: Snapshot) -> ChunkTable:
-    """Return the chunk in the model's joint order.
+    def accelerations(self) -> FloatArray:
+        """Return the slope of the velocities [rad/s^2] (100, n)."""
+        velocities = self.velocities
+        slope = np.empty_like(velocities)
+        np.subtract(velocities[1:], velocities[:-1], out=slope[:-1])
+        slope[:-1] /= CHUNK_PERIOD
+        slope[-1] = slope[-2]
+        return slope
 
-    Columns come in any order. The finite check comes first: a clamp would turn an infinity into a
-    limit, and NaN into anything.
 
-    Raises:
-        ChunkRefusedError: naming the column or joint, the limit and the value received.
+@dataclass(frozen=True, slots=True)
+class _Arrangement:
+    """Which column holds each joint's position, then each joint's velocity; -1 = none does."""
+
+    order: npt.NDArray[np.intp]
+    relative: tuple[bool, ...]
+    complete: bool
+
+
+class ChunkChecker:
+    """Checks chunks for one robot.
+
+    The finite check comes first: a clamp would turn an infinity into a limit, NaN into anything.
     """
-    samples = np.asarray(chunk.samples)
-    shape = (CHUNK_SAMPLES, len(chunk.columns))
-    if samples.shape != shape:
-        raise ChunkRefusedError(f"samples must be of shape {shape}, got {samples.shape}")
-    if not np.isfinite(samples).all():
-        row, column = (int(value) for value in np.argwhere(~np.isfinite(samples))[0])
-        raise ChunkRefusedError(
-            f"{chunk.columns[column]} must be finite, got {samples[row, column]} in sample {row}"
-        )
-    position, velocity, relative = _arrange(chunk, samples, model)
-    acceleration = np.empty_like(velocity)
-    with np.errstate(over="ignore", invalid="ignore"):  # finite numbers may still be enormous
-        acceleration[:-1] = np.diff(velocity, axis=0) / CHUNK_PERIOD
-        acceleration[-1] = acceleration[-2]
-        _check_limits(model, limits, position, velocity, acceleration, np.array(relative))
-    for output in chunk.auxiliary:
-        if not (math.isfinite(output.value) and 0.0 <= output.time <= CHUNK_DURATION):
+
+    def __init__(self, model: JointModel) -> None:
+        self._names = model.joint_names
+        self._continuous: list[bool] = model.continuous.tolist()
+        self._lower: list[float] = model.lower.tolist()
+        self._upper: list[float] = model.upper.tolist()
+        self._arrangements: dict[tuple[str, ...], _Arrangement] = {}
+
+    def check(self, chunk: TrajectoryChunk, limits: Snapshot) -> ChunkTable:
+        """Return the chunk in the model's joint order; its columns come in any order.
+
+        Raises:
+            ChunkRefusedError: naming the column or joint, the limit and the value received.
+        """
+        samples = np.asarray(chunk.samples)
+        shape = (CHUNK_SAMPLES, len(chunk.columns))
+        if samples.shape != shape:
+            raise ChunkRefusedError(f"samples must be of shape {shape}, got {samples.shape}")
+        if not np.isfinite(samples).all():
+            row, column = (int(value) for value in np.argwhere(~np.isfinite(samples))[0])
             raise ChunkRefusedError(
-                f"auxiliary {output.name} must be finite and inside {CHUNK_DURATION} s, "
-                f"got {output.value} at {output.time} s"
+                f"{chunk.columns[column]} must be finite, got {samples[row, column]} in sample "
+                f"{row}"
             )
-    rests = bool((np.abs(velocity[-1]) < 1e-3).all())
-    return ChunkTable(
-        chunk, position.tolist(), velocity.tolist(), relative, velocity, acceleration, rests
-    )
+        arrangement = self._arrangements.get(chunk.columns)
+        if arrangement is None:
+            arrangement = self._arrange(chunk.columns)
+        for output in chunk.auxiliary:
+            if not (math.isfinite(output.value) and 0.0 <= output.time <= CHUNK_DURATION):
+                raise ChunkRefusedError(
+                    f"auxiliary {output.name} must be finite and inside {CHUNK_DURATION} s, "
+                    f"got {output.value} at {output.time} s"
+                )
+        rows = samples.take(arrangement.order, axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):  # finite, but perhaps enormous
+            if not arrangement.complete:
+                _complete(rows, arrangement)
+            self._check_limits(rows, arrangement.relative, limits)
+        last = rows[-1, len(self._names) :].tolist()
+        rests = all(-_AT_REST < speed < _AT_REST for speed in last)
+        return ChunkTable(chunk, rows, arrangement.relative, rests)
 
-
-def _arrange(
-    chunk: TrajectoryChunk, samples: FloatArray, model: JointModel
-) -> tuple[FloatArray, FloatArray, tuple[bool, ...]]:
-    where: dict[str, int] = {}
-    known = set(model.joint_names)
-    for index, column in enumerate(chunk.columns):
-        joint, _, interface = column.rpartition("/")
-        if joint not in known or interface not in INTERFACES:
-            raise ChunkRefusedError(
-                f"column {column!r} is unknown; columns are joint/position and joint/velocity of "
-                f"{', '.join(model.joint_names)}"
-            )
-        if column in where:
-            raise ChunkRefusedError(f"column {column!r} comes twice")
-        where[column] = index
-    n = len(model.joint_names)
-    position, velocity = np.empty((CHUNK_SAMPLES, n)), np.empty((CHUNK_SAMPLES, n))
-    relative = []
-    for i, name in enumerate(model.joint_names):
-        p, v = where.get(f"{name}/position"), where.get(f"{name}/velocity")
-        relative.append(p is None)
-        if v is not None:
-            velocity[:, i] = samples[:, v]
-        elif p is not None:
-            velocity[:, i] = np.gradient(samples[:, p], CHUNK_PERIOD)
-        else:
-            raise ChunkRefusedError(f"joint {name} has neither position nor velocity")
-        if p is not None:
-            position[:, i] = samples[:, p]
-        else:
-            speed = velocity[:, i]
-            position[0, i] = 0.0
-            np.cumsum(0.5 * CHUNK_PERIOD * (speed[1:] + speed[:-1]), out=position[1:, i])
-    return position, velocity, tuple(relative)
-
-
-def _check_limits(
-    model: JointModel,
-    limits: Snapshot,
-    position: FloatArray,
-    velocity: FloatArray,
-    acceleration: FloatArray,
-    relative: npt.NDArray[np.bool_],
-) -> None:
-    names = model.joint_names
-    bounded = ~(relative | model.continuous)
-    outside = bounded & (
-        (position.min(axis=0) < model.lower - _POSITION_SLACK)
-        | (position.max(axis=0) > model.upper + _POSITION_SLACK)
-    )
-    if outside.any():
-        i = int(np.argmax(outside))
-        raise ChunkRefusedError(
-            f"{names[i]} must stay inside {model.lower[i]:.4f} to {model.upper[i]:.4f} rad, got "
-            f"{position[:, i].min():.4f} to {position[:, i].max():.4f}"
+    def _arrange(self, columns: tuple[str, ...]) -> _Arrangement:
+        where: dict[str, int] = {}
+        for index, column in enumerate(columns):
+            joint, _, interface = column.rpartition("/")
+            if joint not in self._names or interface not in INTERFACES:
+                raise ChunkRefusedError(
+                    f"column {column!r} is unknown; columns are joint/position and joint/velocity "
+                    f"of {', '.join(self._names)}"
+                )
+            if column in where:
+                raise ChunkRefusedError(f"column {column!r} comes twice")
+            where[column] = index
+        position = [where.get(f"{name}/position", -1) for name in self._names]
+        velocity = [where.get(f"{name}/velocity", -1) for name in self._names]
+        for name, p, v in zip(self._names, position, velocity, strict=True):
+            if p < 0 and v < 0:
+                raise ChunkRefusedError(f"joint {name} has neither position nor velocity")
+        arrangement = _Arrangement(
+            order=np.array(position + velocity),
+            relative=tuple(index < 0 for index in position),
+            complete=min(*position, *velocity) >= 0,
         )
-    slope = np.diff(position, axis=0) / CHUNK_PERIOD
-    fastest = np.maximum(np.abs(velocity).max(axis=0), np.abs(slope).max(axis=0))
-    _check(names, "velocity", "rad/s", fastest, np.array(limits.velocity_limit))
-    most = np.array(limits.acceleration_limit)
-    slack = _VELOCITY_SLACK / CHUNK_PERIOD
-    _check(names, "acceleration", "rad/s^2", np.abs(acceleration).max(axis=0) - slack, most)
-    disagreement = np.abs(slope - 0.5 * (velocity[1:] + velocity[:-1])).max(axis=0)
-    if (disagreement > _DISAGREEMENT).any():
-        i = int(np.argmax(disagreement))
-        raise ChunkRefusedError(
-            f"{names[i]}: velocities must be the slope of the positions within {_DISAGREEMENT} "
-            f"rad/s, got {disagreement[i]:.4f}"
-        )
+        if len(self._arrangements) >= _REMEMBERED:
+            self._arrangements.clear()
+        self._arrangements[columns] = arrangement
+        return arrangement
+
+    def _check_limits(self, rows: FloatArray, relative: tuple[bool, ...], limits: Snapshot) -> None:
+        n = len(self._names)
+        step = rows[1:] - rows[:-1]
+        mean = rows[1:, n:] + rows[:-1, n:]
+        mean *= 0.5 * CHUNK_PERIOD
+        mean -= step[:, :n]
+        disagreement = (np.abs(mean).max(axis=0) / CHUNK_PERIOD).tolist()
+        change = np.abs(step).max(axis=0).tolist()
+        least, most = rows.min(axis=0).tolist(), rows.max(axis=0).tolist()
+        for i, name in enumerate(self._names):
+            bounded = not (relative[i] or self._continuous[i])
+            low, high = self._lower[i], self._upper[i]
+            if bounded and not (
+                low - _POSITION_SLACK <= least[i] and most[i] <= high + _POSITION_SLACK
+            ):
+                raise ChunkRefusedError(
+                    f"{name} must stay inside {low:.4f} to {high:.4f} rad, got {least[i]:.4f} to "
+                    f"{most[i]:.4f}"
+                )
+            limit = limits.velocity_limit[i]
+            speed = max(-least[n + i], most[n + i], change[i] / CHUNK_PERIOD)
+            if not speed <= _RATIO_SLACK * limit:
+                raise ChunkRefusedError(
+                    f"velocity of {name} must be at most {limit:.4f} rad/s, got {speed:.4f}"
+                )
+            limit = limits.acceleration_limit[i]
+            if not change[n + i] <= _RATIO_SLACK * limit * CHUNK_PERIOD + _VELOCITY_SLACK:
+                raise ChunkRefusedError(
+                    f"acceleration of {name} must be at most {limit:.4f} rad/s^2, got "
+                    f"{change[n + i] / CHUNK_PERIOD:.4f}"
+                )
+            if not disagreement[i] <= _DISAGREEMENT:
+                raise ChunkRefusedError(
+                    f"{name}: velocities must be the slope of the positions within "
+                    f"{_DISAGREEMENT} rad/s, got {disagreement[i]:.4f}"
+                )
 
 
-def _check(
-    names: tuple[str, ...], what: str, unit: str, value: FloatArray, limit: FloatArray
-) -> None:
-    ratio = value / limit
-    i = int(np.argmax(ratio))
-    if not ratio[i] <= _RATIO_SLACK:
-        raise ChunkRefusedError(
-            f"{what} of {names[i]} must be at most {limit[i]:.4f} {unit}, got {value[i]:.4f}"
-        )
+def _complete(rows: FloatArray, arrangement: _Arrangement) -> None:
+    """Make positions (100, n) from velocities, or the other way round, where they are missing."""
+    n = len(arrangement.relative)
+    for i, relative in enumerate(arrangement.relative):
+        if relative:
+            speed = rows[:, n + i]
+            rows[0, i] = 0.0
+            rows[1:, i] = np.cumsum(0.5 * CHUNK_PERIOD * (speed[1:] + speed[:-1]))
+        elif arrangement.order[n + i] < 0:
+            rows[:, n + i] = np.gradient(rows[:, i], CHUNK_PERIOD)

@@ -214,7 +214,7 @@ class SetPoint:
                 velocity[i] = 0.0
             self._offset.add_to(now_ns, position, velocity, acceleration)
             return
-        acceleration[:] = table.acceleration_array[-1].tolist()
+        acceleration[:] = table.accelerations()[-1].tolist()
         from_ns = max(end_ns, self.last_ns)
         self._offset.add_to(from_ns, position, velocity, acceleration)
         share = self._config.starvation_deceleration

