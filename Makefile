@@ -3,11 +3,10 @@
 .PHONY: help setup build demo test lint clean
 
 CYCLES ?= 20
-PYTHON_OF_WORKSPACE := .venv/bin/python
+# -P: the checkout is not put on the path, where launch/ would pass for the launch package.
+PYTHON_OF_WORKSPACE := .venv/bin/python -P
 # Tests must not hear other robots' nodes, nor be heard; rendering must not need a screen.
 TEST_ENVIRONMENT := ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST MUJOCO_GL=egl
-# -P: the checkout is not put on the path, where launch/ would pass for the launch package.
-PYTEST := $(TEST_ENVIRONMENT) $(PYTHON_OF_WORKSPACE) -P -m pytest
 
 help:  ## This list
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
@@ -18,12 +17,11 @@ setup:  ## Install what is missing into .venv and build the workspace in .ws; no
 
 build: setup  ## The same: messages, services and actions are rebuilt when their files changed
 
-demo: setup  ## Touch CYCLES=20 targets in the simulation, report in build/reports/demo
-	@MUJOCO_GL=egl $(PYTHON_OF_WORKSPACE) -m kv_action_router.cli.demo --cycles $(CYCLES)
+demo: setup  ## Touch CYCLES=20 targets in the simulation; report in build/reports/demo (DEMO_ARGS=...)
+	@MUJOCO_GL=egl $(PYTHON_OF_WORKSPACE) -m kv_action_router.cli.demo --cycles $(CYCLES) $(DEMO_ARGS)
 
-test: setup  ## All tests: the fast ones first, then those with real processes over DDS
-	@$(PYTEST) -m 'not dds'
-	@$(PYTEST) -m dds
+test: setup  ## All tests: the fast ones first, then real processes over DDS (PYTEST_ARGS=...)
+	@$(TEST_ENVIRONMENT) $(PYTHON_OF_WORKSPACE) -m pytest $(PYTEST_ARGS)
 
 lint:  ## Style, format, types, layers
 	@tools/setup.sh lint

@@ -31,6 +31,11 @@ DOMAIN_LOCKS = Path(tempfile.gettempdir()) / f"kv_action_router_domains_{os.getu
 DOMAINS = range(1, 102)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Fast tests first, whatever their folder; then those that start nodes and processes."""
+    items.sort(key=lambda item: item.get_closest_marker("dds") is not None)
+
+
 def _claim_domain() -> tuple[int, int]:
     """Return a domain id that no other test on this machine uses, and the lock that keeps it."""
     DOMAIN_LOCKS.mkdir(exist_ok=True)
