@@ -223,7 +223,9 @@ class ActuatorInjectorNode(StageNode[InjectionConfig]):
         finding = self._sender.watch.look()
         if finding.foreign and not self._active_controller().modes.stop.engaged:
             reason = f"{finding.foreign} publishes on {self._sender.topic} too"
-            self._engage(reason)
+            now = time.monotonic_ns()
+            self._own_stops.append(StopRequest(True, NAME, reason, now))
+            self._publish_stop(engaged=True, reason=reason, now_ns=now)
             self.report(
                 OutputError.error_code,
                 reason,
@@ -236,11 +238,6 @@ class ActuatorInjectorNode(StageNode[InjectionConfig]):
         if trouble and trouble != self._warned:
             self.report(OutputError.error_code, trouble, detector="command_subscriber")
         self._warned = trouble
-
-    def _engage(self, reason: str) -> None:
-        now = time.monotonic_ns()
-        self._own_stops.append(StopRequest(True, NAME, reason, now))
-        self._publish_stop(engaged=True, reason=reason, now_ns=now)
 
     def _publish_stop(self, *, engaged: bool, reason: str, now_ns: int) -> None:
         message = Stop(engaged=engaged, source=NAME, reason=reason, monotonic_ns=now_ns)
@@ -257,16 +254,14 @@ class ActuatorInjectorNode(StageNode[InjectionConfig]):
         until = time.monotonic() + _ANSWER_S
         while modes.release_answer is None and time.monotonic() < until:
             time.sleep(0.001)
-        response.success, response.message = modes.release_answer or (
-            False,
-            "the control loop did not answer",
-        )
+        silence = (False, "the control loop did not answer")
+        response.success, response.message = modes.release_answer or silence
         if response.success and engaged:
             self._publish_stop(engaged=False, reason="released", now_ns=time.monotonic_ns())
         return response
 
     def _come_to_rest(self) -> None:
-        """Brake before commands end; the heartbeat goes on meanwhile."""
+        """Brake before commands end."""
         controller, loop = self._active_controller(), self._loop
         controller.modes.come_to_rest()
         until = time.monotonic() + _REST_S
@@ -275,7 +270,6 @@ class ActuatorInjectorNode(StageNode[InjectionConfig]):
             if controller.counters.ticks > ticks and controller.modes.resting:
                 return
             time.sleep(0.01)
-            self._beat()
         self.get_logger().warning(f"the arm did not come to rest within {_REST_S} s")
 
     def _go_realtime(self) -> None:
