@@ -3,6 +3,8 @@
 
 readonly oldest_python=11 # 3.11: older ones have no wheels of the pinned NumPy, SciPy and MuJoCo
 readonly newest_wheels=13 # 3.13: the newest Python that the pinned ROS 2 wheels were built for
+# Built with profile-guided optimization: up to twice as fast as one that was compiled by hand.
+distribution_python=/usr/bin/python3
 
 # The prefix of a ROS 2 that the calling shell has sourced; empty where there is none.
 sourced_ros() {
@@ -22,11 +24,11 @@ python_minor() {
     2>/dev/null || true
 }
 
-# Path of the Python to build with. Tries $PYTHON, then the distribution's own (built with profile-
-# guided optimization: up to twice as fast as one that was compiled by hand), then what the path
+# Path of the Python to build with. Tries $PYTHON, then the distribution's own, then what the path
 # names; on a sourced ROS 2 only python3, the one that rclpy was compiled for.
 find_python() {
-  local candidates=("${PYTHON:-}" /usr/bin/python3 python3 python3.13 python3.12 python3.11) candidate minor
+  local candidate minor
+  local candidates=("${PYTHON:-}" "$distribution_python" python3 python3.13 python3.12 python3.11)
   [[ -n $(sourced_ros) ]] && candidates=("${PYTHON:-}" python3)
   for candidate in "${candidates[@]}"; do
     [[ -n $candidate ]] || continue

@@ -28,6 +28,20 @@ TOOLS = (
 )
 
 
+def find_python(checkout: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Ask for the interpreter on a machine whose distribution brings none."""
+    script = "source tools/machine.sh; distribution_python=/absent; find_python"
+    return subprocess.run(
+        ["bash", "-euc", f'checkout="$PWD"; {script}'],
+        cwd=checkout,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
 def setup(checkout: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the script without a sourced ROS 2."""
     hidden = ("AMENT_PREFIX_PATH", "ROS_DISTRO", "PYTHON")
@@ -71,14 +85,14 @@ def test_names_what_is_missing_with_the_command(checkout: Path, bare_path: Path)
 @pytest.mark.parametrize("minor", [8, 10])
 def test_refuses_a_python_that_is_too_old(checkout: Path, bare_path: Path, minor: int) -> None:
     fake_python(bare_path, minor)
-    result = setup(checkout, "install-command", PATH=str(bare_path))
+    result = find_python(checkout, PATH=str(bare_path))
     assert result.returncode == 1
     assert "No Python 3.11 to 3.13 found" in result.stderr
     assert f"Python 3.{minor}.0 is there" in result.stderr
 
 
 def test_says_that_there_is_no_python(checkout: Path, bare_path: Path) -> None:
-    result = setup(checkout, "install-command", PATH=str(bare_path))
+    result = find_python(checkout, PATH=str(bare_path))
     assert result.returncode == 1
     assert "no python3 is there" in result.stderr
 
@@ -86,9 +100,8 @@ def test_says_that_there_is_no_python(checkout: Path, bare_path: Path) -> None:
 def test_a_sourced_ros_with_an_old_python(checkout: Path, bare_path: Path) -> None:
     fake_python(bare_path, 10)
     (bare_path / "share/rclpy").mkdir(parents=True)
-    result = setup(
+    result = find_python(
         checkout,
-        "install-command",
         PATH=str(bare_path),
         AMENT_PREFIX_PATH=str(bare_path),
         ROS_DISTRO="humble",
