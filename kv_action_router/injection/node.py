@@ -170,8 +170,8 @@ class ActuatorInjectorNode(StageNode[InjectionConfig]):
             self._feedback.publish(self._writer.event(event, loop.meter))
             self._told.append(event)
         if now_ns >= self._feedback_due_ns:
-            self._feedback_due_ns = max(self._feedback_due_ns, now_ns - _FEEDBACK_PERIOD_NS)
-            self._feedback_due_ns += _FEEDBACK_PERIOD_NS
+            due = max(self._feedback_due_ns, now_ns - _FEEDBACK_PERIOD_NS)
+            self._feedback_due_ns = due + _FEEDBACK_PERIOD_NS
             self._feedback.publish(self._writer.periodic(now_ns, loop.meter))
 
     def _send(self, command: Command, controller: InjectionController) -> None:
