@@ -21,7 +21,7 @@ class SimulationConfig(Configuration):
     seed: int = parameter(1, "seed of target places and sensor noise", minimum=0)
 
     scheduling_priority: int = parameter(
-        0, "SCHED_FIFO priority of the physics thread; 0 = normal", minimum=0, maximum=98
+        0, "SCHED_FIFO priority of the process, physics one above; 0 = normal", minimum=0, maximum=98
     )
     physics_step: float = parameter(
         0.002, "longest time step of the physics", unit="s", minimum=0.0005, maximum=0.002

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
+from kv_action_router import realtime
 from kv_action_router.simulation.camera import Snapshot
 from kv_action_router.simulation.config import SimulationConfig
 from kv_action_router.simulation.pacing import Pace, Rate, RealTimeFactor
@@ -39,7 +39,7 @@ class Outputs(Protocol):
     def contact(self, contact: Contact, factor: float, stamp_ns: int) -> None:
         """The robot has touched the target."""
 
-    def unscheduled(self, priority: int, error: OSError) -> None:
+    def unscheduled(self, refusal: str) -> None:
         """The wanted real-time priority was not permitted; the loop runs on without it."""
 
     def behind(self, factor: float, lost: float) -> None:
@@ -115,11 +115,11 @@ class PhysicsLoop:
 
     def _run(self) -> None:
         if self._priority > 0:
-            try:
-                # 0 = this thread only: rendering must not hold up whoever else needs the core.
-                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(self._priority))
-            except OSError as error:
-                self._outputs.unscheduled(self._priority, error)
+            # Robot and camera are hardware: the whole process, the physics above its rendering.
+            refusal = realtime.schedule_process(self._priority)
+            realtime.schedule_thread(self._priority + 1)
+            if refusal:
+                self._outputs.unscheduled(refusal)
         pace = Pace(self.period_ns, self._catch_up_ns, time.monotonic_ns())
         while self._running:
             wait = pace.due_ns - time.monotonic_ns()

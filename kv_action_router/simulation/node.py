@@ -208,11 +208,9 @@ class SimulationNode(Node):
             f"{contact.force:.1f} N"
         )
 
-    def unscheduled(self, priority: int, error: OSError) -> None:
-        """Say that the physics thread has no real-time priority."""
-        self.get_logger().warning(
-            f"no SCHED_FIFO priority {priority} for the physics thread: {error}; it runs on without"
-        )
+    def unscheduled(self, refusal: str) -> None:
+        """Say that the simulation has no real-time priority."""
+        self.get_logger().warning(refusal)
 
     def behind(self, factor: float, lost: float) -> None:
         """Say that the simulation falls behind."""
