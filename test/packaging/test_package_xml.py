@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import sys
 from pathlib import Path
@@ -66,6 +67,7 @@ def third_party(files: list[Path]) -> set[str]:
     return found - sys.stdlib_module_names - {"kv_action_router", "package"}
 
 
+@functools.cache
 def runtime_imports(checkout: Path) -> set[str]:
     """What the installed package imports."""
     return third_party(
