@@ -181,7 +181,7 @@ class InjectionController:
         if inputs.imu is not None:
             supervisor.imu_seen(inputs.imu.receipt_ns)
         for name, receipt_ns in inputs.heartbeats.items():
-            supervisor.heartbeat(name, receipt_ns)
+            supervisor.heartbeat(name, receipt_ns, starting=name in inputs.starting)
         for event in self.drives.update(inputs, now_ns, self.modes.epoch):
             self.modes.events.append(event)
 

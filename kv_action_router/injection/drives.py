@@ -47,9 +47,11 @@ class Drives:
         events: list[Event] = []
         if inputs.execution is not None:
             try:
+                last = self.limits
                 self.limits = self.table.apply(inputs.execution)
-                self._layer.reset(self.limits.value)
-                self._watch.reset()
+                if self.limits is not last:
+                    self._layer.reset(self.limits.value)
+                    self._watch.reset()
             except (StaleVersionError, InputError) as error:
                 reason = f"execution value refused: {error}"
                 events.append(

@@ -67,13 +67,16 @@ class ExecutionTable:
         self.current = self._snapshot(initial)
 
     def apply(self, value: ExecutionValue) -> Snapshot:
-        """Put a value from outside in force.
+        """Put a value from outside in force; the one that is in force already is no news.
 
         Raises:
             StaleVersionError: it was made from a version that is no longer in force.
             InputError: it is incomplete, not finite or out of bounds.
         """
-        version = self.current.value.version
+        present = self.current.value
+        version = present.version
+        if value.version == version and value.base_version == present.base_version:
+            return self.current
         # What was read from the file at start gives way to whatever the durable copy has become.
         first = self._pristine and value.version > version
         if value.base_version != version and not first:

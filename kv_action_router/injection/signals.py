@@ -46,6 +46,7 @@ class Inputs:
 
     Attributes:
         heartbeats: node -> receipt [ns].
+        starting: nodes whose heartbeat says that they are not active yet.
     """
 
     joints: JointReading | None = None
@@ -55,6 +56,7 @@ class Inputs:
     execution: ExecutionValue | None = None
     stops: list[StopRequest] = field(default_factory=list)
     heartbeats: dict[str, int] = field(default_factory=dict)
+    starting: set[str] = field(default_factory=set)
 
     def clear(self) -> None:
         """Forget everything."""
@@ -63,6 +65,7 @@ class Inputs:
             self.stops.clear()
         if self.heartbeats:
             self.heartbeats.clear()
+            self.starting.clear()
 
 
 @dataclass(slots=True)

@@ -43,11 +43,11 @@ class Supervisor:
         if self._imu.last_ns and self._imu not in self._watched:
             self._watched.append(self._imu)
 
-    def heartbeat(self, node: str, receipt_ns: int) -> None:
-        """Note a sign of life."""
+    def heartbeat(self, node: str, receipt_ns: int, *, starting: bool = False) -> None:
+        """Note a sign of life; ``starting`` = the node says that it is not active yet."""
         watchdog = self._nodes.get(node)
         if watchdog is not None:
-            watchdog.seen(receipt_ns)
+            watchdog.seen(receipt_ns, starting=starting)
 
     def judge(self, now_ns: int, late_ns: int, hazard: str) -> tuple[str, str]:
         """Return what is at fault and why, for people; two empty strings when all is well.

@@ -22,16 +22,25 @@ class Watchdog:
         self._grace_ns = max(grace_ns, timeout_ns)
         self._start_ns = 0
         self.last_ns = 0
+        self._settled = False
 
     def start(self, now_ns: int) -> None:
         """Begin to watch; a source that is not heard of gets the grace period."""
         self._start_ns = now_ns
         self.last_ns = 0
+        self._settled = False
 
-    def seen(self, receipt_ns: int) -> None:
-        """Note that a sample was received."""
+    def seen(self, receipt_ns: int, *, starting: bool = False) -> None:
+        """Note that a sample was received.
+
+        Args:
+            receipt_ns: when [ns].
+            starting: the source says that it is not at work yet; its gaps are forgiven until the
+                grace period is over.
+        """
         if receipt_ns > self.last_ns and receipt_ns > self._start_ns - self.timeout_ns:
             self.last_ns = receipt_ns
+            self._settled = self._settled or not starting
 
     def silence_ns(self, now_ns: int) -> int:
         """Return for how long the source has not been heard of."""
@@ -39,8 +48,10 @@ class Watchdog:
 
     def lost(self, now_ns: int) -> bool:
         """Return whether the source counts as lost."""
+        if not self._settled and now_ns - self._start_ns <= self._grace_ns:
+            return False
         if self.last_ns == 0:
-            return now_ns - self._start_ns > self._grace_ns
+            return True
         if self.last_ns > now_ns:
             self.last_ns = now_ns
         return now_ns - self.last_ns > self.timeout_ns

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lifecycle_msgs.msg import State
 from rclpy.qos import QoSProfile
 
 from kv_action_router.errors import InputError
@@ -16,8 +17,9 @@ from kv_action_router.ros.conversions import (
     execution_value_from_msg,
     imu_from_msg,
 )
+from kv_action_router.ros.conversions.raw import lifecycle_state_from_bytes
 from kv_action_router.ros.joint_state_bytes import JointStateBytes
-from kv_action_router.ros.streams import DataPlane
+from kv_action_router.ros.streams import DataPlane, Sample
 
 _IMU_PERIOD_NS = 10_000_000  # its watchdog and the slow trims need no more
 _QUEUE = 8
@@ -50,7 +52,7 @@ class InjectorInputs:
             if node not in topics.HEARTBEATS:
                 raise InputError("watched_nodes", f"of {', '.join(topics.HEARTBEATS)}", node)
             self._heartbeats.append(
-                (node, plane.reader(topics.HEARTBEATS[node], profile=qos.sensor()))
+                (node, plane.reader(topics.HEARTBEATS[node], profile=qos.sensor(), raw=True))
             )
         self._turn = 0
         self.malformed: list[tuple[str, str]] = []  # (topic, why) it is unreadable
@@ -75,13 +77,23 @@ class InjectorInputs:
         if self._heartbeats:
             node, reader = self._heartbeats[self._turn % len(self._heartbeats)]
             if (beat := reader.take()) is not None:
-                inputs.heartbeats[node] = beat.receipt_ns
+                self._take_heartbeat(inputs, node, beat)
         if now_ns >= self._imu_due_ns:
             self._imu_due_ns = now_ns + _IMU_PERIOD_NS
             if (imu := self._imu.take()) is not None:
                 inputs.imu = imu_from_msg(imu.message, imu.receipt_ns)
             self._poll_execution(inputs)
         return inputs
+
+    def _take_heartbeat(self, inputs: Inputs, node: str, beat: Sample) -> None:
+        try:
+            state = lifecycle_state_from_bytes(beat.message)
+        except InputError as error:
+            self.malformed.append((f"heartbeat/{node}", str(error)))
+            return
+        inputs.heartbeats[node] = beat.receipt_ns
+        if state != State.PRIMARY_STATE_ACTIVE:
+            inputs.starting.add(node)
 
     def _poll_joints(self, inputs: Inputs) -> None:
         sample = self._joints.take()

@@ -104,7 +104,7 @@ class Rig:
             self._beat_ns = now
             for name, publisher in self._beats.items():
                 if name not in self.silent_nodes:
-                    publisher.publish(Heartbeat(node=name, monotonic_ns=now))
+                    publisher.publish(Heartbeat(node=name, monotonic_ns=now, lifecycle_state=3))
         while (sample := self._feedback_reader.take()) is not None:
             self.feedback.append(sample.message)
         while (sample := self._failure_reader.take()) is not None:
@@ -181,6 +181,19 @@ class Rig:
                 options.pop("kind", None)
             self.step()
             time.sleep(0.0005)
+
+    def decide(self, path: Path) -> bool:
+        """Send decisions until one is followed; a busy machine makes single ones too late."""
+        before = len(self.events(ExecutionFeedback.EVENT_CHUNK_ADOPTED))
+
+        def followed() -> bool:
+            return len(self.events(ExecutionFeedback.EVENT_CHUNK_ADOPTED)) > before
+
+        for _ in range(50):
+            self.send_chunk(path, kind=ChunkKind.DECISION)
+            if self.until(followed, 0.1):
+                return True
+        return False
 
     def send_stop(self, *, engaged: bool, reason: str = "test") -> None:
         self._stop.publish(

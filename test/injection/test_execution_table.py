@@ -73,6 +73,8 @@ def test_versions_are_compared_and_set() -> None:
         subject.apply(execution_value(version=3, base=1))
     with pytest.raises(StaleVersionError, match="is not newer"):
         subject.apply(execution_value(version=2, base=2))
+    in_force = subject.current
+    assert subject.apply(execution_value(version=2, base=1)) is in_force  # no news
     assert subject.apply(execution_value(version=3, base=2)).value.version == 3
 
 

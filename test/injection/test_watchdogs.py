@@ -34,6 +34,19 @@ def test_lost_after_the_timeout_and_found_again() -> None:
     assert not watchdog.lost(START + 110 * MS)
 
 
+def test_gaps_of_a_source_that_starts_are_forgiven_until_the_grace_is_over() -> None:
+    watchdog = make()
+    watchdog.seen(START + 5 * MS, starting=True)
+    assert not watchdog.lost(START + 2900 * MS)
+    assert watchdog.lost(START + 3001 * MS)
+    watchdog = make()
+    watchdog.seen(START + 5 * MS, starting=True)
+    watchdog.seen(START + 900 * MS)
+    assert watchdog.lost(START + 961 * MS)  # it is at work: no more forgiveness
+    watchdog.seen(START + 970 * MS, starting=True)
+    assert watchdog.lost(START + 1031 * MS)
+
+
 def test_a_sample_from_before_the_start_does_not_count() -> None:
     watchdog = make()
     watchdog.seen(START - 61 * MS)
