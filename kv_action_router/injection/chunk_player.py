@@ -66,8 +66,8 @@ class ChunkPlayer:
     ) -> None:
         """Write the path at an instant into the three lists (n,).
 
-        Before the anchor the first sample is extrapolated (a tick at most); from the last sample on
-        its values stand.
+        Before the anchor the first interval goes on backward (a tick at most); from the last sample
+        on its values stand.
         """
         table = self.table
         assert table is not None
@@ -75,11 +75,12 @@ class ChunkPlayer:
         n, shift = self._n, self._shift
         if since < 0:
             t = since * 1e-9
-            first = table.rows[0].tolist()
+            first, second = table.rows[0].tolist(), table.rows[1].tolist()
             for i in range(n):
-                position[i] = first[i] + first[n + i] * t + shift[i]
-                velocity[i] = first[n + i]
-                acceleration[i] = 0.0
+                rate = (second[n + i] - first[n + i]) / CHUNK_PERIOD
+                position[i] = first[i] + (first[n + i] + 0.5 * rate * t) * t + shift[i]
+                velocity[i] = first[n + i] + rate * t
+                acceleration[i] = rate
             return
         if since >= END_NS:
             last = table.rows[-1].tolist()

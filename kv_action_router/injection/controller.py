@@ -178,8 +178,9 @@ class InjectionController:
         supervisor = self.modes.supervisor
         if inputs.joints is not None and self.joints.update(*inputs.joints):
             supervisor.joints.seen(self.joints.oldest_ns())
-        if inputs.imu is not None:
-            supervisor.imu_seen(inputs.imu.receipt_ns)
+        imu_ns = inputs.imu_receipt_ns or (inputs.imu.receipt_ns if inputs.imu else 0)
+        if imu_ns:
+            supervisor.imu_seen(imu_ns)
         for name, receipt_ns in inputs.heartbeats.items():
             supervisor.heartbeat(name, receipt_ns, starting=name in inputs.starting)
         for event in self.drives.update(inputs, now_ns, self.modes.epoch):

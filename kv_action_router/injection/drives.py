@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kv_action_router.contracts import ExecutionValue, InjectorEvent
+from kv_action_router.contracts import DriveSample, ExecutionValue, InjectorEvent
 from kv_action_router.errors import InputError, StaleVersionError
 from kv_action_router.injection.config import InjectionConfig
 from kv_action_router.injection.drive_watch import DriveWatch
@@ -57,7 +57,7 @@ class Drives:
                 events.append(
                     Event(InjectorEvent.DRIVE, reason, now_ns, epoch, source="cache_manager")
                 )
-        if inputs.drives is not None:
+        if inputs.drives is not None and not self._uneventful(inputs.drives):
             before = self.limits.value
             after = self._layer.on_drives(inputs.drives, before)
             if after is not before:
@@ -70,6 +70,14 @@ class Drives:
                 inputs.imu, self.table.acceleration_trim
             )
         return events
+
+    def _uneventful(self, sample: DriveSample) -> bool:
+        """Return whether a sample can change nothing: all drives confident, cool, and no wheels."""
+        limits = self.limits
+        if not limits.all_confident or limits.derated or limits.wheels:
+            return False
+        coolest = min(limits.temperature_limit)
+        return not any(temperature > coolest for temperature in sample.temperature.tolist())
 
     def watch(
         self,

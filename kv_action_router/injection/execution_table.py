@@ -32,6 +32,8 @@ class Snapshot:
         velocity_limit: smallest of the stage's, the protective and the model's [rad/s].
         acceleration_limit: smaller of the value's and the model's [rad/s^2].
         derated: whether any drive's effort is derated now.
+        plain_gravity: whether all gravity scales are 1.
+        wheels: whether any drive has a limit of its wheel's jumps.
     """
 
     value: ExecutionValue
@@ -50,8 +52,11 @@ class Snapshot:
     stall_velocity: Row
     stall_effort: Row
     rated_torque: Row
+    temperature_limit: Row
     derated: bool
     all_confident: bool
+    plain_gravity: bool
+    wheels: bool
 
 
 class ExecutionTable:
@@ -161,5 +166,8 @@ def _unpack(value: ExecutionValue, model: JointModel) -> Snapshot:
         stall_effort=row("stall_effort"),
         rated_torque=tuple(rated.tolist()),
         derated=bool((derating < 1.0).any()),
+        temperature_limit=row("temperature_limit"),
         all_confident=bool(value.confident.all()),
+        plain_gravity=bool((columns[:, SLOT["gravity_scale"]] == 1.0).all()),
+        wheels=bool((columns[:, SLOT["wheel_jump_limit"]] > 0.0).any()),
     )

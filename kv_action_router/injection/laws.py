@@ -122,8 +122,8 @@ class EffortLaw:
         self._v[:] = reference.velocity
         self._a[:] = reference.acceleration
         torque = self._model.inverse_dynamics(self._q, self._v, self._a).tolist()
-        scale = limits.gravity_scale
-        if any(share != 1.0 for share in scale):
+        if not limits.plain_gravity:
+            scale = limits.gravity_scale
             gravity = self._model.gravity_torque(self._q)
             for i in range(self._n):
                 torque[i] += (scale[i] - 1.0) * float(gravity[i])

@@ -126,11 +126,11 @@ class JointTracker:
         frozen = stamp_ns != 0
         for source, i in layout:
             value = position[source]
-            if not -math.inf < value < math.inf:
-                return self._refuse(f"position of {self.names[i]} is {value}")
             seen = self.receipt_ns[i]
             if seen == 0:
                 frozen = False
+                if not -math.inf < value < math.inf:
+                    return self._refuse(f"position of {self.names[i]} is {value}")
                 continue
             elapsed = (receipt_ns - seen) * 1e-9
             if elapsed <= 0.0:
@@ -138,8 +138,10 @@ class JointTracker:
             step = value - self.position[i]
             bound = _JUMP + _JUMP_SPEED * self._limit[i] * elapsed
             if not -bound <= step <= bound:
+                if step != step or step in (math.inf, -math.inf):
+                    return self._refuse(f"position of {self.names[i]} is {value}")
                 return self._refuse(f"{self.names[i]} jumped by {step:.3f} rad in {elapsed:.4f} s")
-            if step != 0.0 or stamp_ns != self._stamp_ns[i]:
+            if frozen and (step != 0.0 or stamp_ns != self._stamp_ns[i]):
                 frozen = False
         if frozen:
             return self._refuse("the same stamp and positions again")

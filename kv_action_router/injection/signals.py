@@ -46,6 +46,8 @@ class Inputs:
 
     Attributes:
         heartbeats: node -> receipt [ns].
+        imu_receipt_ns: of the newest IMU sample [ns]; 0 = none.
+        imu: a sample for the acceleration trims; not every one has to be handed over.
         starting: nodes whose heartbeat says that they are not active yet.
     """
 
@@ -53,6 +55,7 @@ class Inputs:
     chunk: TrajectoryChunk | None = None
     drives: DriveSample | None = None
     imu: ImuSample | None = None
+    imu_receipt_ns: int = 0
     execution: ExecutionValue | None = None
     stops: list[StopRequest] = field(default_factory=list)
     heartbeats: dict[str, int] = field(default_factory=dict)
@@ -61,6 +64,7 @@ class Inputs:
     def clear(self) -> None:
         """Forget everything."""
         self.joints = self.chunk = self.drives = self.imu = self.execution = None
+        self.imu_receipt_ns = 0
         if self.stops:
             self.stops.clear()
         if self.heartbeats:

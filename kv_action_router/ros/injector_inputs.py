@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from lifecycle_msgs.msg import State
 from rclpy.qos import QoSProfile
+from rclpy.serialization import deserialize_message
 
 from kv_action_router.errors import InputError
 from kv_action_router.injection.signals import Inputs
@@ -21,7 +22,8 @@ from kv_action_router.ros.conversions.raw import lifecycle_state_from_bytes
 from kv_action_router.ros.joint_state_bytes import JointStateBytes
 from kv_action_router.ros.streams import DataPlane, Sample
 
-_IMU_PERIOD_NS = 10_000_000  # its watchdog and the slow trims need no more
+_IMU_PERIOD_NS = 20_000_000  # more than its watchdog needs
+_TRIM_EVERY = 5  # of those IMU samples go into the slow trims; the rest are signs of life
 _QUEUE = 8
 
 
@@ -29,7 +31,7 @@ class InjectorInputs:
     """Fills :class:`Inputs` from the data plane; the control loop's thread only.
 
     Joint states, chunks, stops and drive feedback are polled in every tick, one heartbeat a tick in
-    turn, the IMU every 10 ms.
+    turn, the IMU every 20 ms.
     """
 
     def __init__(self, plane: DataPlane, nodes: Sequence[str]) -> None:
@@ -44,7 +46,8 @@ class InjectorInputs:
         self._chunks = plane.reader(topics.TRAJECTORY_CHUNK, profile=_deep(qos.command()))
         self._stops = plane.reader(topics.STOP, profile=_deep(qos.latched()))
         self._drives = plane.reader(topics.DRIVE_STATE, profile=qos.sensor())
-        self._imu = plane.reader(topics.IMU, profile=qos.sensor())
+        self._imu = plane.reader(topics.IMU, profile=qos.sensor(), raw=True)
+        self._imu_count = 0
         self._execution = plane.reader(topics.EXECUTION_VALUE)
         self._imu_due_ns = 0
         self._heartbeats = []
@@ -80,8 +83,7 @@ class InjectorInputs:
                 self._take_heartbeat(inputs, node, beat)
         if now_ns >= self._imu_due_ns:
             self._imu_due_ns = now_ns + _IMU_PERIOD_NS
-            if (imu := self._imu.take()) is not None:
-                inputs.imu = imu_from_msg(imu.message, imu.receipt_ns)
+            self._poll_imu(inputs)
             self._poll_execution(inputs)
         return inputs
 
@@ -112,6 +114,16 @@ class InjectorInputs:
             inputs.chunk = chunk_from_msg(sample.message)
         except InputError as error:
             self.malformed.append(("trajectory_chunk", str(error)))
+
+    def _poll_imu(self, inputs: Inputs) -> None:
+        sample = self._imu.take()
+        if sample is None:
+            return
+        inputs.imu_receipt_ns = sample.receipt_ns
+        self._imu_count += 1
+        if self._imu_count % _TRIM_EVERY == 0:
+            message = deserialize_message(sample.message, topics.IMU.type)
+            inputs.imu = imu_from_msg(message, sample.receipt_ns)
 
     def _poll_execution(self, inputs: Inputs) -> None:
         sample = self._execution.take()
