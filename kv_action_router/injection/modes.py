@@ -5,7 +5,9 @@
 | INACTIVE | HOLD on the first complete joint state (STOPPED while a stop is engaged) |
 | HOLD, FOLLOW, RAMP | FOLLOW on an admitted chunk, RAMP when chunks run out, HOLD at rest |
 | STOPPED | HOLD, when the stop is released at rest |
-| FAIL_SAFE | FOLLOW, on a fresh decision after its cause is gone; STOPPED while a stop is engaged |
+| FAIL_SAFE | HOLD at rest once its cause is gone; STOPPED while a stop is engaged |
+
+In HOLD after a stop or a fail-safe only a fresh decision is followed.
 
 From any state: a stop goes to STOPPED, a lost source to FAIL_SAFE.
 """
@@ -68,7 +70,7 @@ class Modes:
         self._adopted_ns = 0
         self._cause_ns = 0
         self._before = (InjectorState.HOLD, "", 0)
-        self._leaving = self._release_asked = self._ready = False
+        self._leaving = self._release_asked = False
         self.epoch = epoch
         self.state = InjectorState.INACTIVE
         self.reason = ""
@@ -132,8 +134,7 @@ class Modes:
         Raises:
             RefusalError: naming the state and its reason.
         """
-        ready = self.state is InjectorState.FAIL_SAFE and self._ready and not self.stop.engaged
-        if self._leaving or not (ready or self.state in MOVING_STATES):
+        if self._leaving or self.state not in MOVING_STATES:
             what = "is being deactivated" if self._leaving else f"is in {self.state.name}"
             raise RefusalError(InjectorEvent.CHUNK_INVALID, f"the injector {what}: {self.reason}")
 
@@ -228,7 +229,6 @@ class Modes:
         self._new_epoch(needs_decision=True)
         self.state = InjectorState.FAIL_SAFE
         self.reason = reason
-        self._ready = False
         self._cause_ns = now_ns
         self._drives.hazard = ""
         # A loop that was away for that long has been braked by the drive: it begins anew.
@@ -244,13 +244,12 @@ class Modes:
 
     def _stay_safe(self, now_ns: int, source: str, reason: str) -> None:
         if source:
-            self._ready = False
             self._cause_ns = now_ns
             self.reason = reason
             return
         gone = now_ns - self._cause_ns >= _CLEAR_NS
-        if gone and not self._ready and self.fail_safe.sends and self.fail_safe.reached:
-            self._ready = True
+        if gone and self.fail_safe.sends and self.fail_safe.reached:
+            self.state = InjectorState.HOLD
             self.reason = "the cause is gone: waits for a fresh decision"
             self.say(InjectorEvent.RELEASED, self.reason, now_ns)
             if self.stop.engaged:

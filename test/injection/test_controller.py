@@ -387,7 +387,7 @@ def test_joint_states_freeze_two_seconds_in_mid_chunk() -> None:
     bench.silent_from = None
     before = list(bench.q)
     bench.follow(lambda t: path(t + 2.2), 500)  # the motion as if nothing had happened: no catch-up
-    assert bench.controller.state is InjectorState.FAIL_SAFE
+    assert bench.controller.state is InjectorState.HOLD
     assert bench.q == pytest.approx(before, abs=2e-3)
     assert bench.command.send
 
