@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -12,6 +13,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
+from kv_action_router import realtime
 from kv_action_router.contracts import (
     CHUNK_PERIOD,
     CHUNK_SAMPLES,
@@ -37,6 +39,8 @@ class Rig:
     """The rest of the system, in one thread: call :meth:`run` and it is alive."""
 
     def __init__(self, context: Any) -> None:
+        # As the injector: a robot's driver is not held up by whatever else runs on the machine.
+        realtime.schedule_thread(15)
         self.node = Node("rig", context=context)
         self.model = RobotModel.load("ur5e")
         self.names = list(self.model.joint_names)
@@ -68,6 +72,7 @@ class Rig:
     def close(self) -> None:
         self._plane.destroy()
         self.node.destroy_node()
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
     # --- time goes on ----------------------------------------------------------------------
 
