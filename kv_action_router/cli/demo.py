@@ -27,6 +27,7 @@ class DemoOptions:
     composed: bool
     output: Path
     namespace: str
+    params_file: str
     essential_only: bool
 
 
@@ -37,6 +38,7 @@ def parse(arguments: Sequence[str]) -> DemoOptions:
     parser.add_argument("--seed", type=int, default=1, help="of the targets' places")
     parser.add_argument("--composed", action="store_true", help="four soft stages in one process")
     parser.add_argument("--namespace", default="", help="of all nodes")
+    parser.add_argument("--params-file", default="", help="YAML file after the robot's own")
     parser.add_argument("--output", type=Path, default=Path("build/reports/demo"))
     found = parser.parse_args(arguments)
     if found.cycles < 1:
@@ -47,6 +49,7 @@ def parse(arguments: Sequence[str]) -> DemoOptions:
         composed=found.composed,
         output=found.output,
         namespace=found.namespace,
+        params_file=found.params_file,
         # Short runs have too few decisions for a rate, busy machines no figures to judge.
         essential_only=found.cycles < 20 or bool(os.environ.get("CI")),
     )

@@ -32,8 +32,8 @@ class MonitorConfig(Configuration):
         maximum=3600.0,
     )
     settle: float = parameter(
-        1.0,
-        "time that a node must have been active before its silence engages a stop",
+        2.0,
+        "time that every node must have been active before a silence engages a stop",
         unit="s",
         minimum=0.0,
         maximum=60.0,

@@ -12,6 +12,7 @@ import rclpy
 from lifecycle_msgs.msg import State
 from rclpy.utilities import get_rmw_implementation_identifier
 
+from kv_action_router.contracts import InjectorState
 from kv_action_router.encoding.config import EncoderConfig
 from kv_action_router.errors import RouterError
 from kv_action_router.reporting.live import LiveView
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
     from kv_action_router.cli.demo import DemoOptions
 
 TASK = "touch_target"
-_START_S = 30.0
+_START_S = 60.0
 _TASK_S = 30.0
+_STEADY_NS = 1_500_000_000
 
 
 def run_touches(options: DemoOptions, commit: str) -> tuple[RunRecord, Setting]:
@@ -39,7 +41,11 @@ def run_touches(options: DemoOptions, commit: str) -> tuple[RunRecord, Setting]:
         RouterError: the system did not come up, or died.
     """
     load = os.getloadavg()[0]
-    arguments = Arguments(namespace=options.namespace, composed=options.composed, log_level="info")
+    arguments = Arguments(
+        namespace=options.namespace,
+        composed=options.composed,
+        params_file=options.params_file,
+    )
     system = SYSTEMS["ur5e"](arguments).with_parameters(SIMULATION, {"seed": options.seed})
     os.environ.update(system.environment)
     run = RunRecord()
@@ -96,6 +102,22 @@ class _Demonstration:
             self._check_processes,
         )
         self._client.wait_for_servers(_START_S, self._check_processes)
+        self._observer.leave_heartbeats()
+        self._client.wait(
+            self._holds_still,
+            _START_S,
+            lambda: f"the injector to hold still, it is {self._observer.injector_state.name}",
+            self._check_processes,
+        )
+
+    def _holds_still(self) -> bool:
+        if self._observer.injector_state is InjectorState.STOPPED:
+            reasons = "; ".join(self._run.stops) or "no reason was heard"
+            raise RouterError(f"stopped before it began: {reasons}")
+        steady = time.monotonic_ns() - self._observer.injector_since_ns
+        # a start-up may have gone through the fail-safe; the first decision leaves it
+        ready = self._observer.injector_state in (InjectorState.HOLD, InjectorState.FAIL_SAFE)
+        return ready and steady > _STEADY_NS
 
     def run_cycles(self) -> None:
         """Run all cycles; a failed one is written down and the next goes on."""

@@ -59,6 +59,9 @@ class NodeConfig(Configuration):
     scheduling_priority: int = parameter(
         0, "SCHED_FIFO priority of the whole process; 0 = normal", minimum=0, maximum=98
     )
+    heartbeat_priority: int = parameter(
+        0, "SCHED_FIFO priority of the heartbeat's thread; 0 = the process's", minimum=0, maximum=98
+    )
 
 
 class StageNode(LifecycleNode, Generic[C]):
@@ -256,7 +259,11 @@ class StageNode(LifecycleNode, Generic[C]):
                 topic.type, topic.name, topic.profile()
             )
             self._heartbeat = PeriodicThread(
-                HEARTBEAT_PERIOD_MS / 1e3, self._beat, self.loop_failed, name="heartbeat"
+                HEARTBEAT_PERIOD_MS / 1e3,
+                self._beat,
+                self.loop_failed,
+                name="heartbeat",
+                priority=parameters.load(self, NodeConfig).heartbeat_priority,
             )
             self._heartbeat.start()
         effective = ", ".join(

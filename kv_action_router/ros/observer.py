@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 from rclpy.node import Node
+from rclpy.subscription_content_filter_options import ContentFilterOptions
 
-from kv_action_router.contracts import InjectorEvent, MissReason, Stage
+from kv_action_router.contracts import InjectorEvent, InjectorState, MissReason, Stage
 from kv_action_router.msg import (
     CacheMatch,
     EntryUpdate,
@@ -56,15 +57,28 @@ class RunObserver:
         self.truth: SimulationTruth | None = None
         self.contact: SimulationTruth | None = None
         self.states: dict[str, int] = {}
+        self.injector_state = InjectorState.INACTIVE
+        self.injector_since_ns = 0
         self.records_tracking = False
         self._kinds: dict[int, str] = {}
         self._image_origin_ns = 0
         self._node = node
         subscribe = node.create_subscription
         self._subscriptions: list[Any] = [
-            subscribe(CacheMatch, CACHE_MATCH.name, self._on_match, qos.log_stream()),
+            # Filtered by DDS: what a report does not need is not even taken.
             subscribe(
-                ExecutionFeedback, EXECUTION_FEEDBACK.name, self._on_feedback, qos.log_stream()
+                CacheMatch,
+                CACHE_MATCH.name,
+                self._on_match,
+                qos.log_stream(),
+                content_filter_options=ContentFilterOptions("is_decision = %0", ["1"]),
+            ),
+            subscribe(
+                ExecutionFeedback,
+                EXECUTION_FEEDBACK.name,
+                self._on_feedback,
+                qos.log_stream(),
+                content_filter_options=ContentFilterOptions("event <> %0", ["0"]),
             ),
             subscribe(EntryUpdate, ENTRY_UPDATE.name, self._on_update, qos.event()),
             subscribe(FailureEvent, FAILURE_EVENT.name, self._on_failure, qos.event()),
@@ -72,7 +86,7 @@ class RunObserver:
             subscribe(SimulationTruth, SIMULATION_TRUTH.name, self._on_truth, qos.event()),
             subscribe(LoopStatistics, LOOP_STATISTICS.name, self._on_loop, qos.latched()),
         ]
-        self._subscriptions += [
+        self._heartbeats: list[Any] = [
             subscribe(Heartbeat, topic.name, self._on_heartbeat, qos.heartbeat())
             for topic in HEARTBEATS.values()
         ]
@@ -85,19 +99,25 @@ class RunObserver:
         """Return the nodes that are not in the given lifecycle state yet."""
         return [name for name in HEARTBEATS if self.states.get(name) != active]
 
+    def leave_heartbeats(self) -> None:
+        """Hear no more heartbeats: once all nodes are active they cost more than they tell."""
+        for subscription in self._heartbeats:
+            self._node.destroy_subscription(subscription)
+        self._heartbeats.clear()
+
     # --- callbacks -----------------------------------------------------------------------------
 
     def _on_match(self, message: CacheMatch) -> None:
-        kind = "refresh"
-        if message.is_decision:
-            kind = "hit" if message.hit else "miss"
-            if message.miss_reason == MissReason.NO_TARGET:
-                return
-        self._kinds[message.decision.trace_id] = kind
+        if not message.is_decision or message.miss_reason == MissReason.NO_TARGET:
+            return
+        self._kinds[message.decision.trace_id] = "hit" if message.hit else "miss"
         if len(self._kinds) > _KEPT_MATCHES:
             del self._kinds[next(iter(self._kinds))]
 
     def _on_feedback(self, message: ExecutionFeedback) -> None:
+        if message.state != self.injector_state:
+            self.injector_state = InjectorState(message.state)
+            self.injector_since_ns = message.monotonic_ns
         self.run.counters = LoopCounters(
             ticks=message.ticks,
             confident_ticks=message.confident_ticks,
@@ -112,17 +132,17 @@ class RunObserver:
         )
         if message.event == InjectorEvent.CHUNK_ADOPTED:
             self._on_adopted(message)
-        elif message.event == InjectorEvent.NONE and self.records_tracking:
-            self._track(message)
+            if self.records_tracking:
+                self._track(message)
 
     def _on_adopted(self, message: ExecutionFeedback) -> None:
         decision = message.decision
         times = tuple(int(value) for value in decision.stage_monotonic_ns)
         command_ns = times[Stage.COMMAND] or message.monotonic_ns
         if decision.trace_id and all(times):
-            kind = self._kinds.pop(decision.trace_id, None)
-            if kind is not None:
-                self.run.passages.append(Passage(decision.trace_id, kind, times))  # type: ignore[arg-type]
+            # a chunk made from a key, but not by a decision, followed a target that moved
+            kind = self._kinds.pop(decision.trace_id, "refresh")
+            self.run.passages.append(Passage(decision.trace_id, kind, times))  # type: ignore[arg-type]
         if self._image_origin_ns:
             self.run.image_ages_ms.append((command_ns - self._image_origin_ns) / 1e6)
 
@@ -141,7 +161,7 @@ class RunObserver:
         self.run.false_hits += bool(message.false_hit)
 
     def _on_failure(self, message: FailureEvent) -> None:
-        if message.detector == "decision_age":
+        if message.error_msg.startswith("decision dropped"):
             self.run.decisions_unsent += 1
         if message.severity >= FailureEvent.SEVERITY_WARNING:
             text = f"{message.source}: [{message.error_code}] {message.error_msg}"

@@ -10,6 +10,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from kv_action_router import realtime
+
 _ALIVE_PERIODS = 5
 
 
@@ -26,6 +28,7 @@ class PeriodicThread:
         on_error: Callable[[Exception], None],
         *,
         name: str,
+        priority: int = 0,
     ) -> None:
         """Prepare; nothing runs before :meth:`start`.
 
@@ -34,8 +37,10 @@ class PeriodicThread:
             work: called on the thread.
             on_error: receives what ``work`` raised; the thread goes on.
             name: of the thread.
+            priority: SCHED_FIFO priority of the thread where that is permitted; 0 = the process's.
         """
         self._period = period
+        self._priority = priority
         self._work = work
         self._on_error = on_error
         self._ended = threading.Event()
@@ -59,6 +64,8 @@ class PeriodicThread:
         return self._thread.is_alive() and now_ns - self._round_ns < limit
 
     def _run(self) -> None:
+        if self._priority:
+            realtime.schedule_thread(self._priority)
         due = time.monotonic()
         while not self._ended.is_set():
             self._round_ns = time.monotonic_ns()

@@ -25,15 +25,18 @@ SOFT_STAGES = ("task_key_encoder", "cache_manager", "behavior_synthesizer", "fai
 INJECTOR = "actuator_injector"
 SIMULATION = "simulation"
 CONTROLLERS = ("effort", "velocity", "position")
-# The stages nearer to the motor come first when two of them want the same core.
+# What is nearer to the motor comes first. Two cores that are busy with all of it run into the kernel's
+# throttle (95 % of each second): config/small_computer.yaml is for those.
 PRIORITIES = {
-    SIMULATION: 50,  # it stands for hardware, which nothing on this computer holds up
-    "task_key_encoder": 10,
-    "failure_monitor": 15,
-    "cache_manager": 20,
-    "behavior_synthesizer": 30,
     INJECTOR: 60,
+    SIMULATION: 50,
+    "behavior_synthesizer": 30,
+    "cache_manager": 20,
+    "soft_stages": 20,
+    "task_key_encoder": 10,
+    "failure_monitor": 8,
 }
+HEARTBEAT_PRIORITY = 55  # a busy node is not a dead one
 
 _NAMESPACE = re.compile(r"^(/?[A-Za-z][A-Za-z0-9_]*(/[A-Za-z][A-Za-z0-9_]*)*)?$")
 
@@ -207,8 +210,16 @@ def _arm(robot: str, arguments: Arguments) -> System:
         )
 
     def stage(name: str, nodes: tuple[str, ...], **values: Any) -> Process:
-        priority = max(PRIORITIES[node] for node in nodes) if arguments.realtime else 0
-        return process(name, nodes, autostart=True, scheduling_priority=priority, **values)
+        priority = PRIORITIES.get(name, 0) if arguments.realtime else 0
+        beat = HEARTBEAT_PRIORITY if arguments.realtime else 0
+        return process(
+            name,
+            nodes,
+            autostart=True,
+            scheduling_priority=priority,
+            heartbeat_priority=beat,
+            **values,
+        )
 
     processes = []
     if arguments.sim:

@@ -21,7 +21,10 @@ class SimulationConfig(Configuration):
     seed: int = parameter(1, "seed of target places and sensor noise", minimum=0)
 
     scheduling_priority: int = parameter(
-        0, "SCHED_FIFO priority of the process, physics one above; 0 = normal", minimum=0, maximum=98
+        0,
+        "SCHED_FIFO priority of the process, physics one above; 0 = normal",
+        minimum=0,
+        maximum=98,
     )
     physics_step: float = parameter(
         0.002, "longest time step of the physics", unit="s", minimum=0.0005, maximum=0.002
@@ -29,7 +32,7 @@ class SimulationConfig(Configuration):
     joint_state_rate: int = parameter(
         500, "rate of joint states and wrench", unit="Hz", minimum=50, maximum=1000
     )
-    imu_rate: int = parameter(200, "rate of the IMU", unit="Hz", minimum=100, maximum=1000)
+    imu_rate: int = parameter(100, "rate of the IMU", unit="Hz", minimum=100, maximum=1000)
     drive_state_rate: int = parameter(50, "rate of drive states", unit="Hz", minimum=1, maximum=500)
     catch_up: float = parameter(
         0.010,

@@ -42,6 +42,7 @@ from kv_action_router.synthesis.task_runner import Report, TaskRunner
 from kv_action_router.synthesis.tracking import Tracking
 
 _CONTINUATION_NS = int(CONTINUATION_PERIOD * 1e9)
+_TAKEN_NS = 60_000_000  # a chunk that was not adopted by then was refused, or is lost
 _TICK_NS = 5_000_000  # the owner's: a continuation goes out at the tick nearest to its time
 
 
@@ -84,6 +85,8 @@ class BehaviorSynthesizer:
         self._match_ns = 0
         self._sent_ns = 0
         self._sequence = 0
+        self._decision_sequence = 0
+        self._decision_ns = 0
         self._attempts = 0
 
     @property
@@ -136,6 +139,9 @@ class BehaviorSynthesizer:
         """
         self.tasks.watch(now_ns)
         tracking, motion = self.tracking, self.motion
+        if self._decision_was_not_taken():
+            self._give_up(SynthesisError("the injector did not take the decision's chunk"), now_ns)
+            return None
         if not self.due(now_ns):
             return None
         if now_ns - self._match_ns > MATCH_VALIDITY_NS:
@@ -257,6 +263,18 @@ class BehaviorSynthesizer:
         execution.followed_ns = now_ns
         return self._chunk(now_ns, match.decision, ChunkKind.REFRESH)
 
+    def _decision_was_not_taken(self) -> bool:
+        """Say whether feedback that must know of the decision's chunk still has an older one.
+
+        After a stop or fail-safe the injector follows nothing but a decision: continuations of one
+        that was late would be refused for ever.
+        """
+        feedback = self.tracking.feedback
+        if feedback is None or self.motion.reference is None or self.tasks.stack.awaiting:
+            return False
+        heard = feedback.monotonic_ns - self._decision_ns > _TAKEN_NS
+        return heard and feedback.chunk_sequence < self._decision_sequence
+
     # --- small things -------------------------------------------------------------------------
 
     def _give_up(self, error: SynthesisError, now_ns: int) -> None:
@@ -287,6 +305,8 @@ class BehaviorSynthesizer:
         newest = 0 if feedback is None else feedback.chunk_sequence
         self._sequence = max(self._sequence, newest) + 1
         self._sent_ns = now_ns
+        if kind is ChunkKind.DECISION:
+            self._decision_sequence, self._decision_ns = self._sequence, now_ns
         self.motion.changed = False
         stage = None if execution is None else execution.stage
         return self._chunks.make(

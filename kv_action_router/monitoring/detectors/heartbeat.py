@@ -19,9 +19,9 @@ class HeartbeatDetector:
 
     Absence is that of a node that was never seen since the monitor's activation, or was last seen
     in another state than active: it moves nothing, and a transition may hold its executor for a
-    while, so that it is judged by another measure. The age counts once the node has been
-    active for the time ``settle`` [s]: a start-up with all processes at once is late without being a fault, and a stop
-    that is engaged then has to be released by a person.
+    while, so that it is judged by another measure. Ages count once every node has been active for
+    the time ``settle`` [s]: while one starts, discovery holds up all of them without a fault, and
+    a stop that is engaged then has to be released by a person.
     """
 
     def __init__(self, nodes: Sequence[str], settle: float = 0.0) -> None:
@@ -56,6 +56,13 @@ class HeartbeatDetector:
         """Return whether the node said that it is active in its last sign of life."""
         return self._state.get(node) == LIFECYCLE_ACTIVE
 
+    def _all_settled(self, now_ns: int) -> bool:
+        if self._settle_ns == 0:
+            return True
+        if len(self._active_ns) < len(self.nodes):
+            return False
+        return not 0 <= now_ns - max(self._active_ns.values()) < self._settle_ns
+
     def measure(self, table: SignalTable, now_ns: int) -> None:
         """Write the age of every node's last sign of life."""
         if self._begin_ns < 0 or now_ns < self._tick_ns:
@@ -70,6 +77,6 @@ class HeartbeatDetector:
                 self._asleep_ns[node] = self._asleep_ns.get(node, 0) + stall_ns
             age = max(0, now_ns - last_ns - self._asleep_ns.get(node, 0)) / 1e9
             active = self.is_active(node)
-            settled = active and not 0 <= now_ns - self._active_ns[node] < self._settle_ns
+            settled = active and self._all_settled(now_ns)
             table.put("heartbeat_age", age if settled else math.nan, now_ns, node)
             table.put("node_absence", math.nan if active else age, now_ns, node)
