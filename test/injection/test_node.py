@@ -50,7 +50,7 @@ def rig(ros: Any) -> Iterator[Rig]:
 def injector(spawn: Callable[..., Any], rig: Rig) -> Any:
     """An active injector that holds the rig's arm."""
     process = spawn("kv_action_router.injection.node", *arguments("autostart:=true", *PATIENT))
-    assert rig.until(lambda: rig.state == F.STATE_HOLD, 30.0), process.output()
+    assert rig.until(lambda: rig.state == F.STATE_HOLD, 50.0), process.output()
     return process
 
 
@@ -239,7 +239,7 @@ def test_bad_parameters_are_named_and_the_node_lives(
     spawn: Callable[..., Any], wait_until: Callable[..., Any], parameter: str, message: str
 ) -> None:
     process = spawn("kv_action_router.injection.node", *arguments("autostart:=true", parameter))
-    wait_until(lambda: re.search(message, process.output()), 30.0, f"an error with {message!r}")
+    wait_until(lambda: re.search(message, process.output()), 50.0, f"an error with {message!r}")
     assert process.running
     process.send(signal.SIGTERM)
     assert process.wait(5.0) == 0
