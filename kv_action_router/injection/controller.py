@@ -177,14 +177,15 @@ class InjectionController:
     def _measure(self, now_ns: int, inputs: Inputs) -> None:
         supervisor = self.modes.supervisor
         if inputs.joints is not None and self.joints.update(*inputs.joints):
-            supervisor.joints.seen(self.joints.oldest_ns())
+            supervisor.joints_seen(min(now_ns, self.joints.oldest_ns()))
         imu_ns = inputs.imu_receipt_ns or (inputs.imu.receipt_ns if inputs.imu else 0)
         if imu_ns:
-            supervisor.imu_seen(imu_ns)
+            supervisor.imu_seen(min(now_ns, imu_ns))
         for name, receipt_ns in inputs.heartbeats.items():
-            supervisor.heartbeat(name, receipt_ns, starting=name in inputs.starting)
-        for event in self.drives.update(inputs, now_ns, self.modes.epoch):
-            self.modes.events.append(event)
+            starting = name in inputs.starting
+            supervisor.heartbeat(name, min(now_ns, receipt_ns), starting=starting)
+        if inputs.concern_drives:
+            self.modes.events.extend(self.drives.update(inputs, now_ns, self.modes.epoch))
 
     def _consider(self, now_ns: int, chunk: TrajectoryChunk) -> None:
         try:

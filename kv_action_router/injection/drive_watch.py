@@ -21,9 +21,11 @@ class DriveWatch:
         self._protective_hold = protective_hold
         self._clamped = [0.0] * n  # [s]
         self._stalled = [0.0] * n  # [s]
+        self._counting = False
 
     def reset(self) -> None:
         """Start counting anew."""
+        self._counting = False
         for i in range(self._n):
             self._clamped[i] = self._stalled[i] = 0.0
 
@@ -44,11 +46,16 @@ class DriveWatch:
             velocity: measured [rad/s] (n,).
             limits: in force.
         """
+        most = limits.least_alarming
+        if not self._counting and max(wanted) < most and min(wanted) > -most:
+            return -1, DriveFault.NONE
+        self._counting = False
         for i in range(self._n):
             most = limits.protective_effort[i]
             if -most <= wanted[i] <= most:
                 self._clamped[i] = 0.0
             else:
+                self._counting = True
                 self._clamped[i] += dt
                 if self._clamped[i] >= self._protective_hold:
                     return i, DriveFault.CLAMP
@@ -56,6 +63,7 @@ class DriveWatch:
                 abs(sent[i]) > limits.stall_effort[i]
                 and abs(velocity[i]) < limits.stall_velocity[i]
             ):
+                self._counting = True
                 self._stalled[i] += dt
                 if self._stalled[i] >= _STALL_HOLD:
                     return i, DriveFault.STALL

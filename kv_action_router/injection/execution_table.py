@@ -31,6 +31,7 @@ class Snapshot:
         protective_effort: [N m], not derated.
         velocity_limit: smallest of the stage's, the protective and the model's [rad/s].
         acceleration_limit: smaller of the value's and the model's [rad/s^2].
+        least_alarming: no drive below this effort is clamped or stalled [N m].
         derated: whether any drive's effort is derated now.
         plain_gravity: whether all gravity scales are 1.
         wheels: whether any drive has a limit of its wheel's jumps.
@@ -53,6 +54,7 @@ class Snapshot:
     stall_effort: Row
     rated_torque: Row
     temperature_limit: Row
+    least_alarming: float
     derated: bool
     all_confident: bool
     plain_gravity: bool
@@ -167,6 +169,7 @@ def _unpack(value: ExecutionValue, model: JointModel) -> Snapshot:
         rated_torque=tuple(rated.tolist()),
         derated=bool((derating < 1.0).any()),
         temperature_limit=row("temperature_limit"),
+        least_alarming=min(*smallest(protective, model.effort_limit), *row("stall_effort")),
         all_confident=bool(value.confident.all()),
         plain_gravity=bool((columns[:, SLOT["gravity_scale"]] == 1.0).all()),
         wheels=bool((columns[:, SLOT["wheel_jump_limit"]] > 0.0).any()),

@@ -61,6 +61,11 @@ class Inputs:
     heartbeats: dict[str, int] = field(default_factory=dict)
     starting: set[str] = field(default_factory=set)
 
+    @property
+    def concern_drives(self) -> bool:
+        """Whether there is anything for the execution layer."""
+        return not (self.drives is None and self.imu is None and self.execution is None)
+
     def clear(self) -> None:
         """Forget everything."""
         self.joints = self.chunk = self.drives = self.imu = self.execution = None

@@ -28,6 +28,7 @@ class Supervisor:
             name: Watchdog(name, timeout, grace) for name in config.watched_nodes if name
         }
         self._watched: list[Watchdog] = []
+        self._quiet_until_ns = 0  # nothing can be lost before
 
     def start(self, now_ns: int) -> None:
         """Begin to watch."""
@@ -36,18 +37,28 @@ class Supervisor:
         self._watched = [self.joints, *self._nodes.values()]
         if self._imu_required:
             self._watched.append(self._imu)
+        self._quiet_until_ns = 0
+
+    def joints_seen(self, receipt_ns: int) -> None:
+        """Note a joint state; the receipt is that of the joint heard of longest ago [ns]."""
+        self._note(self.joints.seen(receipt_ns))
 
     def imu_seen(self, receipt_ns: int) -> None:
         """Note an IMU sample; from then on the IMU is watched."""
-        self._imu.seen(receipt_ns)
+        self._note(self._imu.seen(receipt_ns))
         if self._imu.last_ns and self._imu not in self._watched:
             self._watched.append(self._imu)
+            self._quiet_until_ns = 0
 
     def heartbeat(self, node: str, receipt_ns: int, *, starting: bool = False) -> None:
         """Note a sign of life; ``starting`` = the node says that it is not active yet."""
         watchdog = self._nodes.get(node)
         if watchdog is not None:
-            watchdog.seen(receipt_ns, starting=starting)
+            self._note(watchdog.seen(receipt_ns, starting=starting))
+
+    def _note(self, grace_ended: bool) -> None:
+        if grace_ended:
+            self._quiet_until_ns = 0
 
     def judge(self, now_ns: int, late_ns: int, hazard: str) -> tuple[str, str]:
         """Return what is at fault and why, for people; two empty strings when all is well.
@@ -57,9 +68,11 @@ class Supervisor:
             late_ns: since the last tick [ns].
             hazard: joint whose drive asks for the fail-safe; empty = none.
         """
-        lost = first_lost(self._watched, now_ns)
-        if lost is not None:
-            return lost.name, lost.describe(now_ns)
+        if now_ns > self._quiet_until_ns:
+            lost = first_lost(self._watched, now_ns)
+            if lost is not None:
+                return lost.name, lost.describe(now_ns)
+            self._quiet_until_ns = min(watchdog.expires_ns() for watchdog in self._watched)
         if late_ns > self._overrun_ns:
             return self.LOOP, f"control loop was away for {late_ns * 1e-6:.0f} ms"
         if hazard:

@@ -30,8 +30,8 @@ class Watchdog:
         self.last_ns = 0
         self._settled = False
 
-    def seen(self, receipt_ns: int, *, starting: bool = False) -> None:
-        """Note that a sample was received.
+    def seen(self, receipt_ns: int, *, starting: bool = False) -> bool:
+        """Note that a sample was received; return whether the grace period ended by it.
 
         Args:
             receipt_ns: when [ns].
@@ -40,7 +40,10 @@ class Watchdog:
         """
         if receipt_ns > self.last_ns and receipt_ns > self._start_ns - self.timeout_ns:
             self.last_ns = receipt_ns
-            self._settled = self._settled or not starting
+            if not self._settled and not starting:
+                self._settled = True
+                return True
+        return False
 
     def silence_ns(self, now_ns: int) -> int:
         """Return for how long the source has not been heard of."""
@@ -55,6 +58,14 @@ class Watchdog:
         if self.last_ns > now_ns:
             self.last_ns = now_ns
         return now_ns - self.last_ns > self.timeout_ns
+
+    def expires_ns(self) -> int:
+        """Return the instant up to which it cannot be lost, unless it is started again [ns].
+
+        A sample moves that instant into the future, unless it ends the grace period.
+        """
+        end_of_grace = 0 if self._settled else self._start_ns + self._grace_ns
+        return max(end_of_grace, self.last_ns + self.timeout_ns if self.last_ns else 0)
 
     def describe(self, now_ns: int) -> str:
         """Return what is lost and for how long, for people."""
