@@ -1,4 +1,4 @@
-"""A UR5e, simulated or real: the same system that ``python3 -m kv_action_router.ros.bringup ur5e`` starts."""
+"""A UR5e, simulated or real: the same system that ``kv_action_router.ros.bringup ur5e`` starts."""
 
 from kv_action_router.ros.launching import describe
 

@@ -20,7 +20,7 @@ from kv_action_router.injection.config import InjectionConfig
 from kv_action_router.injection.execution_table import Snapshot
 from kv_action_router.injection.set_point import SetPoint
 
-_SETTLE_NS = 300_000_000  # an arm that has not come to rest by then is held where it is
+_SETTLE_NS = 60_000_000  # an arm that still creeps by then is held where it is
 _STIFFEN = 0.05  # [s] from no stiffness to all of it, once the measured pose is the set-point
 
 

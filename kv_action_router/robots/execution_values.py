@@ -78,8 +78,8 @@ def load_execution_value(name_or_path: str = "ur5e", prefix: str = "") -> Execut
     """Read the execution values that a robot starts with.
 
     Args:
-        name_or_path: robot in ``config/execution_values.yaml``, or the path of such a file (with one
-            robot in it, or the only one is taken).
+        name_or_path: robot in ``config/execution_values.yaml``, or the path of such a file
+            (with one robot in it, or the only one is taken).
         prefix: of the joint names.
 
     Returns:

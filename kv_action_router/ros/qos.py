@@ -137,7 +137,7 @@ def sensor() -> QoSProfile:
 
 
 def sensor_log() -> QoSProfile:
-    """Reader's side of a sensor of which every sample counts: what came between two polls is kept."""
+    """Reader's side of a sensor of which every sample counts: what comes between polls is kept."""
     return QoSProfile(
         history=HistoryPolicy.KEEP_LAST,
         depth=10,

@@ -15,5 +15,5 @@ def start(module: str) -> Any:
     return importlib.import_module(module).main()
 
 
-def _leave(number: int, frame: FrameType | None) -> None:
+def _leave(number: int, _: FrameType | None) -> None:
     raise SystemExit(128 + number)

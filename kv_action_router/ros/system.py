@@ -25,8 +25,8 @@ SOFT_STAGES = ("task_key_encoder", "cache_manager", "behavior_synthesizer", "fai
 INJECTOR = "actuator_injector"
 SIMULATION = "simulation"
 CONTROLLERS = ("effort", "velocity", "position")
-# What is nearer to the motor comes first. Two cores that are busy with all of it run into the kernel's
-# throttle (95 % of each second): config/small_computer.yaml is for those.
+# What is nearer to the motor comes first. Two cores that are busy with all of it run into the
+# kernel's throttle (95 % of each second): config/small_computer.yaml is for those.
 PRIORITIES = {
     INJECTOR: 60,
     SIMULATION: 50,

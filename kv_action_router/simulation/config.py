@@ -32,7 +32,7 @@ class SimulationConfig(Configuration):
     joint_state_rate: int = parameter(
         500, "rate of joint states and wrench", unit="Hz", minimum=50, maximum=1000
     )
-    imu_rate: int = parameter(100, "rate of the IMU", unit="Hz", minimum=100, maximum=1000)
+    imu_rate: int = parameter(200, "rate of the IMU", unit="Hz", minimum=100, maximum=1000)
     drive_state_rate: int = parameter(50, "rate of drive states", unit="Hz", minimum=1, maximum=500)
     catch_up: float = parameter(
         0.010,
