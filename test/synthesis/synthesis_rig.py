@@ -10,6 +10,7 @@ from kv_action_router.contracts import (
     CHUNK_PERIOD,
     BehaviorValue,
     CacheMatch,
+    ChunkKind,
     Decision,
     ExecutionFeedback,
     InjectorEvent,
@@ -131,6 +132,8 @@ class Rig:
         self.feedback_flows = True
         self.trigger_age_ns = 2 * MS
         self.steps = 0
+        self.late_decisions = 0  # that come too late at the injector
+        self.needs_decision = False  # as after a stop or fail-safe
 
     # --- the world ------------------------------------------------------------------------
 
@@ -160,6 +163,13 @@ class Rig:
         self.chunks.append(chunk)
         if chunk.decision.epoch != self.epoch:
             return
+        decides = chunk.kind is ChunkKind.DECISION
+        if decides and self.late_decisions:
+            self.late_decisions -= 1
+            return
+        if self.needs_decision and not decides:
+            return
+        self.needs_decision = False
         self.chunk, self.state = chunk, InjectorState.FOLLOW
 
     def feedback(self) -> ExecutionFeedback:

@@ -257,6 +257,17 @@ def test_after_a_fail_safe_only_a_fresh_decision_moves(
     assert rig.stack.counters.stages_completed == 1
 
 
+def test_a_decision_that_the_injector_did_not_take_is_asked_for_again(
+    rig: Rig, task: TaskDefinition
+) -> None:
+    rig.needs_decision, rig.late_decisions = True, 2
+    start(rig, task)
+    rig.run_until(lambda: not rig.needs_decision)
+    assert rig.stack.decision_id == 12  # 10 and 11 came too late
+    rig.arrive()
+    assert rig.stack.counters.stages_completed == 1
+
+
 def test_two_lost_matches_cost_nothing_and_silence_ends_the_chunks(
     rig: Rig, task: TaskDefinition
 ) -> None:
