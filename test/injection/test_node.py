@@ -188,7 +188,7 @@ def test_lost_node_is_named_and_the_arm_rests(injector: Any, rig: Rig) -> None:
     rig.silent_nodes.add("failure_monitor")
     rig.stream(path, 1.5)
     assert rig.state == F.STATE_FAIL_SAFE
-    assert np.abs(rig.v).max() <= 0.01
+    assert rig.until(lambda: np.abs(rig.v).max() <= 0.01, 1.0)
     event = rig.events(F.EVENT_FAIL_SAFE)[-1]
     assert event.reason.startswith("failure_monitor not heard of")
     assert any(f.source == "failure_monitor" for f in rig.failures)
