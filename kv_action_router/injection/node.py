@@ -19,7 +19,7 @@ from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
 from kv_action_router import realtime
-from kv_action_router.contracts import InjectorState
+from kv_action_router.contracts import InjectorEvent, InjectorState
 from kv_action_router.errors import OutputError
 from kv_action_router.injection.config import InjectionConfig
 from kv_action_router.injection.controller import InjectionController
@@ -148,8 +148,7 @@ class ActuatorInjectorNode(StageNode[InjectionConfig]):
     # --- control loop --------------------------------------------------------------------------
 
     def _tick(self, now_ns: int) -> None:
-        controller, loop = self._controller, self._loop
-        assert controller is not None
+        controller, loop = self._active_controller(), self._loop
         assert loop is not None
         inputs = self._inputs.poll(now_ns)
         while self._own_stops:
@@ -168,6 +167,8 @@ class ActuatorInjectorNode(StageNode[InjectionConfig]):
         while events:
             event = events.popleft()
             self._feedback.publish(self._writer.event(event, loop.meter))
+            if event.kind is InjectorEvent.CHUNK_ADOPTED:  # tells all that a periodic one would
+                self._feedback_due_ns = now_ns + _FEEDBACK_PERIOD_NS
             self._told.append(event)
         if now_ns >= self._feedback_due_ns:
             due = max(self._feedback_due_ns, now_ns - _FEEDBACK_PERIOD_NS)
@@ -206,18 +207,14 @@ class ActuatorInjectorNode(StageNode[InjectionConfig]):
             self._report_lateness()
 
     def _report_events(self) -> None:
-        reports = self._reports
-        if reports is None:
-            return
-        while self._told:
-            reports.tell(self._told.popleft())
-        while self._unreadable:
-            reports.malformed([self._unreadable.popleft()])
+        while self._reports is not None and self._told:
+            self._reports.tell(self._told.popleft())
+        while self._reports is not None and self._unreadable:
+            self._reports.malformed([self._unreadable.popleft()])
 
     def _report_lateness(self) -> None:
         if self._reports is not None and self._loop is not None and self._controller is not None:
-            ticks = self._controller.counters.ticks
-            self._reports.lateness(self._loop.meter, ticks)
+            self._reports.lateness(self._loop.meter, self._controller.counters.ticks)
 
     def _watch_commands(self) -> None:
         finding = self._sender.watch.look()

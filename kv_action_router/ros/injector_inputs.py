@@ -14,12 +14,11 @@ from kv_action_router.injection.stop_latch import StopRequest
 from kv_action_router.ros import qos, topics
 from kv_action_router.ros.conversions import (
     chunk_from_msg,
-    drives_from_msg,
     execution_value_from_msg,
     imu_from_msg,
 )
 from kv_action_router.ros.conversions.raw import lifecycle_state_from_bytes
-from kv_action_router.ros.joint_state_bytes import JointStateBytes
+from kv_action_router.ros.joint_state_bytes import DriveStateBytes, JointStateBytes
 from kv_action_router.ros.streams import DataPlane, Sample
 
 _IMU_PERIOD_NS = 20_000_000  # more than its watchdog needs
@@ -43,10 +42,11 @@ class InjectorInputs:
         """
         self.inputs = Inputs()
         self._joints = plane.reader(topics.JOINT_STATES, profile=qos.sensor(), raw=True)
-        self._reader = JointStateBytes()
+        self._joint_reader = JointStateBytes()
         self._chunks = plane.reader(topics.TRAJECTORY_CHUNK, profile=_deep(qos.command()))
         self._stops = plane.reader(topics.STOP, profile=_deep(qos.latched()))
-        self._drives = plane.reader(topics.DRIVE_STATE, profile=qos.sensor())
+        self._drives = plane.reader(topics.DRIVE_STATE, profile=qos.sensor(), raw=True)
+        self._drive_reader = DriveStateBytes()
         self._imu = plane.reader(topics.IMU, profile=qos.sensor(), raw=True)
         self._imu_count = 0
         self._execution = plane.reader(topics.EXECUTION_VALUE)
@@ -69,7 +69,7 @@ class InjectorInputs:
         self._poll_chunks(inputs)
         if (drives := self._drives.take()) is not None:
             try:
-                inputs.drives = drives_from_msg(drives.message, drives.receipt_ns)
+                inputs.drives = self._drive_reader.read(drives.message, drives.receipt_ns)
             except InputError as error:
                 self.malformed.append(("drive_state", str(error)))
         self._turn += 1
@@ -108,7 +108,7 @@ class InjectorInputs:
         if sample is None:
             return
         try:
-            inputs.joints = self._reader.read(sample.message, sample.receipt_ns)
+            inputs.joints = self._joint_reader.read(sample.message, sample.receipt_ns)
         except InputError as error:
             self.malformed.append(("joint_states", str(error)))
 

@@ -1,4 +1,4 @@
-"""Joint states read straight from their bytes: making the message costs three times as much.
+"""Joint states and drive feedback from their bytes, for a third of what the message costs.
 
 A driver sends the same names in the same order for ever. Where they stand is learned from the first
 message; as long as the next ones have the same names and sizes, only numbers are read.
@@ -9,6 +9,9 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
+import numpy as np
+
+from kv_action_router.contracts import DriveSample
 from kv_action_router.errors import InputError
 from kv_action_router.injection.signals import JointReading
 
@@ -25,41 +28,89 @@ class _Layout:
 
     size: int
     prefix: bytes
-    counts: tuple[tuple[int, bytes], ...]  # offset and bytes of the sizes of velocity and effort
+    counts: tuple[tuple[int, bytes], ...]  # offset and bytes of the sizes of the later arrays
     names: tuple[str, ...]
     stamp: struct.Struct
-    fields: tuple[tuple[int, struct.Struct] | None, ...]  # position, velocity, effort
+    fields: tuple[tuple[int, struct.Struct] | None, ...]  # the arrays; None = empty
+    end: int  # behind the last array
 
 
-class JointStateBytes:
-    """Reads serialized ``sensor_msgs/JointState``.
+class NamedArraysBytes:
+    """Reads messages that are a header, names, and some arrays of float64.
 
     Invariant: the numbers are those that the real deserialization finds (a test compares them).
     """
 
-    def __init__(self) -> None:
-        self._layout: _Layout | None = None
-
-    def read(self, data: bytes, receipt_ns: int) -> JointReading:
-        """Return what a message says.
+    def __init__(self, what: str, arrays: int) -> None:
+        """Learn nothing yet.
 
         Args:
-            data: the serialized message.
-            receipt_ns: CLOCK_MONOTONIC of its receipt [ns].
+            what: name of the topic, for messages.
+            arrays: how many arrays of float64 follow the names.
+        """
+        self._what = what
+        self._arrays = arrays
+        self._layout: _Layout | None = None
+
+    def read(self, data: bytes) -> tuple[tuple[str, ...], int, list[tuple[float, ...]], int]:
+        """Return names, header stamp [ns], the arrays, and where the rest begins.
+
+        Raises:
+            InputError: the message is not complete.
+        """
+        layout = self._layout
+        if layout is None or not _fits(layout, data):
+            layout = self._layout = _learn(data, self._what, self._arrays)
+        sec, nanosec = layout.stamp.unpack_from(data, _STAMP_OFFSET)
+        arrays = [
+            _EMPTY if field is None else field[1].unpack_from(data, field[0])
+            for field in layout.fields
+        ]
+        return layout.names, sec * 1_000_000_000 + nanosec, arrays, layout.end
+
+
+class JointStateBytes:
+    """Reads serialized ``sensor_msgs/JointState``."""
+
+    def __init__(self) -> None:
+        self._bytes = NamedArraysBytes("joint_states", 3)
+
+    def read(self, data: bytes, receipt_ns: int) -> JointReading:
+        """Return what a message says that was received at ``receipt_ns`` [ns].
 
         Raises:
             InputError: it is not complete.
         """
-        layout = self._layout
-        if layout is None or not _fits(layout, data):
-            layout = self._layout = _learn(data)
-        sec, nanosec = layout.stamp.unpack_from(data, _STAMP_OFFSET)
-        position, velocity, effort = (
-            _EMPTY if field is None else field[1].unpack_from(data, field[0])
-            for field in layout.fields
-        )
-        stamp_ns = sec * 1_000_000_000 + nanosec
-        return JointReading(layout.names, position, velocity, effort, stamp_ns, receipt_ns)
+        names, stamp_ns, (position, velocity, effort), _ = self._bytes.read(data)
+        return JointReading(names, position, velocity, effort, stamp_ns, receipt_ns)
+
+
+class DriveStateBytes:
+    """Reads serialized ``DriveState``."""
+
+    def __init__(self) -> None:
+        self._bytes = NamedArraysBytes("drive_state", 5)
+
+    def read(self, data: bytes, receipt_ns: int) -> DriveSample:
+        """Return what a message says that was received at ``receipt_ns`` [ns].
+
+        Raises:
+            InputError: it is not complete, or an array is neither (n,) nor empty.
+        """
+        names, _, arrays, end = self._bytes.read(data)
+        for array in arrays:
+            if array and len(array) != len(names):
+                raise InputError("drive_state", f"of {len(names)} numbers an array", len(array))
+        try:
+            offset = _aligned(end, 4)
+            (count,) = struct.unpack_from("<I" if data[1] & 1 else ">I", data, offset)
+            braked = np.frombuffer(data, np.bool_, count, offset + 4)
+        except (struct.error, ValueError):
+            raise InputError("drive_state", "complete", f"{len(data)} bytes") from None
+        if count not in (0, len(names)):
+            raise InputError("drive_state", f"of {len(names)} brakes or none", count)
+        temperature, current, rated, duty, speed = (np.array(array) for array in arrays)
+        return DriveSample(names, temperature, current, rated, duty, speed, braked, receipt_ns)
 
 
 def _fits(layout: _Layout, data: bytes) -> bool:
@@ -71,7 +122,7 @@ def _fits(layout: _Layout, data: bytes) -> bool:
     )
 
 
-def _learn(data: bytes) -> _Layout:
+def _learn(data: bytes, what: str, arrays: int) -> _Layout:
     try:
         order = "<" if data[1] & 1 else ">"
         length = struct.Struct(order + "I")
@@ -80,14 +131,14 @@ def _learn(data: bytes) -> _Layout:
         (count,) = length.unpack_from(data, offset)
         offset += 4
         if count > _MOST_JOINTS:
-            raise InputError("joint_states", f"of at most {_MOST_JOINTS} joints", count)
+            raise InputError(what, f"of at most {_MOST_JOINTS} joints", count)
         names = []
         for _ in range(count):
             name, offset = _string(data, offset, length)
             names.append(name)
         fields: list[tuple[int, struct.Struct] | None] = []
         counts = []
-        for _ in range(3):
+        for _ in range(arrays):
             offset = _aligned(offset, 4)
             counts.append((offset, data[offset : offset + 4]))
             (count,) = length.unpack_from(data, offset)
@@ -101,7 +152,7 @@ def _learn(data: bytes) -> _Layout:
             fields.append((offset, numbers))
             offset += 8 * count
     except (struct.error, IndexError, UnicodeDecodeError):
-        raise InputError("joint_states", "a complete JointState", f"{len(data)} bytes") from None
+        raise InputError(what, "a complete message", f"{len(data)} bytes") from None
     prefix_end = counts[0][0] + 4
     return _Layout(
         size=len(data),
@@ -110,6 +161,7 @@ def _learn(data: bytes) -> _Layout:
         names=tuple(names),
         stamp=struct.Struct(order + "iI"),
         fields=tuple(fields),
+        end=offset,
     )
 
 

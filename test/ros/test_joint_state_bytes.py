@@ -15,7 +15,9 @@ from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 
 from kv_action_router.errors import InputError
-from kv_action_router.ros.joint_state_bytes import JointStateBytes
+from kv_action_router.msg import DriveState
+from kv_action_router.ros.conversions import drives_from_msg
+from kv_action_router.ros.joint_state_bytes import DriveStateBytes, JointStateBytes
 
 names = st.lists(st.text("abcdefgh_123äß", min_size=0, max_size=12), max_size=8)
 number = st.floats(width=64, allow_nan=True)
@@ -88,3 +90,49 @@ def test_truncated_messages_are_refused_if_anything_is_missing(
 def test_garbage_is_refused(data: bytes) -> None:
     with pytest.raises(InputError, match="joint_states"):
         JointStateBytes().read(data, 0)
+
+
+finite = st.floats(-1e6, 1e6)
+
+
+@st.composite
+def drive_states(draw: st.DrawFn) -> DriveState:
+    joints = draw(st.lists(st.text("abc_1", max_size=9), max_size=7))
+    size = len(joints)
+    arrays = [
+        draw(st.one_of(st.just([]), st.lists(finite, min_size=size, max_size=size)))
+        for _ in range(5)
+    ]
+    braked = draw(st.one_of(st.just([]), st.lists(st.booleans(), min_size=size, max_size=size)))
+    message = DriveState(name=joints, braked=braked)
+    message.header.frame_id = draw(st.text("ab", max_size=5))
+    fields = ("temperature", "current", "rated_current", "duty", "wheel_speed")
+    for field, values in zip(fields, arrays, strict=True):
+        setattr(message, field, values)
+    return message
+
+
+@settings(max_examples=60)
+@given(st.lists(drive_states(), min_size=1, max_size=4))
+def test_drive_feedback_is_read_like_the_real_thing(sequence: list[DriveState]) -> None:
+    reader = DriveStateBytes()
+    for message in sequence:
+        data = bytes(serialize_message(message))
+        truth = drives_from_msg(deserialize_message(data, DriveState), 7)
+        for _ in range(2):
+            sample = reader.read(data, 7)
+            assert (sample.names, sample.receipt_ns) == (truth.names, 7)
+            for field in ("temperature", "current", "rated_current", "duty", "wheel_speed"):
+                assert getattr(sample, field).tolist() == getattr(truth, field).tolist()
+            assert sample.braked.tolist() == truth.braked.tolist()
+
+
+def test_drive_feedback_of_wrong_sizes_is_refused() -> None:
+    data = bytes(serialize_message(DriveState(name=["a", "b"], temperature=[1.0])))
+    with pytest.raises(InputError, match="2 numbers an array"):
+        DriveStateBytes().read(data, 0)
+    data = bytes(serialize_message(DriveState(name=["a", "b"], braked=[True])))
+    with pytest.raises(InputError, match="2 brakes or none"):
+        DriveStateBytes().read(data, 0)
+    with pytest.raises(InputError, match="drive_state"):
+        DriveStateBytes().read(data[:20], 0)
