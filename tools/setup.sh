@@ -165,15 +165,17 @@ workspace_state() {
   } | sha256sum | cut -d' ' -f1
 }
 
-# A folder of links to the package's own files. CMake refuses to export include folders that lie
-# below the source folder, and .venv, with NumPy's headers, lies below the checkout.
-link_sources() {
+# The package's own files in a folder of their own, by the command given (a link or a copy). CMake
+# refuses to export include folders that lie below the source folder, and .venv, with NumPy's headers,
+# lies below the checkout.
+place_sources() {
   local folder=$1 item
+  shift
   rm -rf "$folder/src"
   mkdir -p "$folder/src/kv_action_router"
   for item in "$checkout"/{CMakeLists.txt,package.xml,plugin.xml,LICENSE} \
     "$checkout"/{action,config,kv_action_router,launch,msg,resource,scripts,srv}; do
-    [[ ! -e $item ]] || ln -s "$item" "$folder/src/kv_action_router/"
+    [[ ! -e $item ]] || "$@" "$item" "$folder/src/kv_action_router/"
   done
 }
 
@@ -185,9 +187,11 @@ build_in() {
   # The start-up hook gives colcon and its children what a sourced ROS 2 exports.
   if [[ $(<"$environment/made-for") == wheels* ]]; then
     unity=ON
-    variables=(AMENT_PREFIX_PATH="$environment" CMAKE_PREFIX_PATH="$environment")
+    variables=(
+      AMENT_PREFIX_PATH="$environment" CMAKE_PREFIX_PATH="$environment"
+      PYTHONPATH="$checkout/tools/idl_cache" KV_IDL_CACHE="$workspace/idl"
+    )
   fi
-  link_sources "$folder"
   cd "$folder"
   # MAKEFLAGS: colcon's own default also limits by load, which on a busy machine means one job.
   env PATH="$environment/bin:$PATH" MAKEFLAGS="-j$(nproc)" "${variables[@]}" "$python" -m colcon --log-base "$folder/log" build \
@@ -215,6 +219,7 @@ set_up_workspace() {
   wanted=$(workspace_state)
   stamp_is "$workspace/stamp" "$wanted" && return
   say "building the workspace in $workspace"
+  place_sources "$workspace" ln -s
   logged build build_in "$workspace" --symlink-install
   # Alone in a folder on Python's path: in the checkout's root, launch/ would pass for the package.
   mkdir -p "$workspace/python"
@@ -248,7 +253,10 @@ main() {
     set_up_workspace
     ;;
   plain-build)
-    build_in "$(cd "$2" && pwd -P)"
+    local folder
+    folder=$(cd "$2" && pwd -P)
+    place_sources "$folder" cp -r
+    build_in "$folder"
     ;;
   *)
     sed -n '2,/^set -e/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2
