@@ -12,13 +12,14 @@ import numpy as np
 from kv_action_router.caching.config import CachingConfig
 from kv_action_router.caching.domains import Domains
 from kv_action_router.caching.entries import EntryTable
-from kv_action_router.caching.key_index import prepare_key, slice_similarities, worst_slice
-from kv_action_router.caching.match import Answer, Matcher, Question, similarity_to
+from kv_action_router.caching.key_index import prepare_key
+from kv_action_router.caching.likeness import UNLIKE_ANY, Gauge, Likeness, is_plain_key
+from kv_action_router.caching.match import Answer, Matcher, Question
 from kv_action_router.caching.statistics import Statistics
 from kv_action_router.contracts import (
     KEY_SIZE,
-    SUMMED_SLICE,
     CacheMatch,
+    Decision,
     Float32Array,
     MissReason,
     TaskKey,
@@ -30,6 +31,8 @@ from kv_action_router.errors import KeyInvalidError
 
 ACTIVE = frozenset({TaskStatus.RUNNING, TaskStatus.INTERRUPTED, TaskStatus.STOPPING})
 LOG_LENGTH = 64
+_NO_TASK = "no task is active"
+_NO_TASK_REASON, _EMPTY = MissReason.NO_TASK, MissReason.EMPTY  # looked up once, not at every key
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,10 @@ class DecisionKeeper:
         self._buffers = entries.tasks.index.buffers()
         self._task: TaskState | None = None
         self._outcome: Outcome | None = None
+        self._no_task = _NO_TASK  # why no decision can be asked for
+        self._gauge = Gauge()
+        self._nothing_about = ("", "", "", config.own_domain, "", _NO_TASK_REASON, _NO_TASK)
+        self._nothing = self._no_outcome(*self._nothing_about)
         self._waited_for_target = (-1, "")
         self._sequence = 0
         self.removed: dict[int, str] = {}  # entry -> why; the newest, kept by the manager
@@ -76,8 +83,7 @@ class DecisionKeeper:
     @property
     def task(self) -> TaskState | None:
         """The task under way, or None."""
-        task = self._task
-        return task if task is not None and task.status in ACTIVE else None
+        return self._task
 
     @property
     def entry_in_force(self) -> int:
@@ -87,41 +93,47 @@ class DecisionKeeper:
 
     def on_task_state(self, state: TaskState) -> None:
         """Take the newest task state."""
-        self._task = state
+        self._task = state if state.status in ACTIVE else None
+        self._no_task = f"task {state.task} asks for no decision" if self._task else _NO_TASK
 
     def on_key(self, key: TaskKey) -> CacheMatch:
         """Answer a key: the decision that is asked for, or a refresh of the one in force."""
         self._statistics.keys += 1
-        task = self.task
-        try:
-            vector = prepare_key(key.vector)
-        except KeyInvalidError as error:
-            self._statistics.keys_refused += 1
-            if task is not None:
-                self._statistics.of_task(self._domain(key)).misses_invalid_key += 1
-            return self._without_answer(key, task, MissReason.INVALID_KEY, str(error), None)
+        task, vector = self._task, key.vector
+        if not is_plain_key(vector):
+            try:
+                vector = prepare_key(vector)
+            except KeyInvalidError as error:
+                return self._refuse(key, task, str(error))
         self.encoder_id = key.decision.encoder_id
         if task is None or task.decision.decision_id == 0:
             self._outcome = None
-            why = "no task is active" if task is None else f"task {task.task} asks for no decision"
-            return self._without_answer(key, None, MissReason.NO_TASK, why, vector)
+            return self._without_answer(key, None, _NO_TASK_REASON, self._no_task)
         outcome = self._outcome
         if outcome is not None and outcome.goal_id != task.goal_id:
             outcome = self._outcome = None
         if outcome is None or outcome.decision_id != task.decision.decision_id:
             why_not = self._waits_for(task, key)
             if not why_not:
-                return self._decide(task, key, vector)
+                return self._decide(task, key, prepare_key(vector))
             if outcome is None:
-                return self._without_answer(key, task, MissReason.NO_TARGET, why_not, vector)
+                return self._without_answer(key, task, MissReason.NO_TARGET, why_not)
         return self._refresh(outcome, key, vector)
 
     # --- inside ---
 
+    def _refuse(self, key: TaskKey, task: TaskState | None, why: str) -> CacheMatch:
+        """Answer a key that is none; it goes no further."""
+        self._statistics.keys_refused += 1
+        if task is not None:
+            self._statistics.of_task(self._domain(key)).misses_invalid_key += 1
+        key = dataclasses.replace(key, vector=np.zeros(KEY_SIZE, dtype=np.float32))
+        return self._without_answer(key, task, MissReason.INVALID_KEY, why)
+
     def _waits_for(self, task: TaskState, key: TaskKey) -> str:
         """Return what keeps this key from answering the task's decision; empty = nothing."""
-        name = f"decision {task.decision.decision_id}"
         if task.needs_image:
+            name = f"decision {task.decision.decision_id}"
             if key.trigger != Trigger.IMAGE:
                 return f"{name} waits for a key from an image"
             age = task.requested_monotonic_ns - key.decision.trigger_monotonic_ns
@@ -132,7 +144,7 @@ class DecisionKeeper:
             if self._waited_for_target != (task.decision.decision_id, task.goal_id):
                 self._waited_for_target = (task.decision.decision_id, task.goal_id)
                 self._statistics.of_task(self._domain(key)).misses_no_target += 1
-            return f"{name} waits for the target to be seen"
+            return f"decision {task.decision.decision_id} waits for the target to be seen"
         return ""
 
     def _decide(self, task: TaskState, key: TaskKey, vector: Float32Array) -> CacheMatch:
@@ -169,7 +181,13 @@ class DecisionKeeper:
             answer,
         )
         self._outcome = outcome
-        match = self._from_answer(outcome, answer, key, is_decision=True)
+        likeness = Likeness(
+            answer.similarity,
+            answer.target_similarity,
+            answer.worst_slice,
+            answer.worst_slice_similarity,
+        )
+        match = self._match(outcome, key, likeness, is_decision=True)
         self.log.append(match)
         return match
 
@@ -177,21 +195,11 @@ class DecisionKeeper:
         """Return the outcome in force with the present similarity to its entry."""
         answer = outcome.answer
         self._statistics.of_task(outcome.domain).refreshes += 1
+        likeness = UNLIKE_ANY
         if answer.entry_key is not None:
-            slices = slice_similarities(vector[SUMMED_SLICE], answer.entry_key)
-            worst, worst_similarity = worst_slice(slices)
-            answer = dataclasses.replace(
-                answer,
-                similarity=similarity_to(vector, answer.entry_key),
-                target_similarity=slices["target"],
-                worst_slice=worst,
-                worst_slice_similarity=worst_similarity,
-            )
-        if answer.hit and (why := self._withdrawn(outcome)):
-            answer = dataclasses.replace(
-                answer, hit=False, miss_reason=MissReason.EMPTY, reason=why, behavior=None
-            )
-        return self._from_answer(outcome, answer, key, is_decision=False)
+            likeness = self._gauge.compare(vector, answer.entry_key)
+        lost = self._withdrawn(outcome) if answer.hit else ""
+        return self._match(outcome, key, likeness, lost=lost)
 
     def _withdrawn(self, outcome: Outcome) -> str:
         """Return why the entry in force may no longer be used; empty = it may."""
@@ -203,38 +211,61 @@ class DecisionKeeper:
             return f"entry {answer.entry_id} was thrown away: {why}"
         return ""
 
-    def _from_answer(
-        self, outcome: Outcome, answer: Answer, key: TaskKey, *, is_decision: bool
+    def _match(
+        self,
+        outcome: Outcome,
+        key: TaskKey,
+        likeness: Likeness,
+        *,
+        is_decision: bool = False,
+        lost: str = "",
     ) -> CacheMatch:
+        """Return the match that tells a key's sender the outcome in force.
+
+        Args:
+            outcome: in force.
+            key: that is answered.
+            likeness: of the key and the outcome's entry.
+            is_decision: the key made the outcome.
+            lost: why the outcome's entry may no longer be used; empty = it may.
+        """
         self._sequence += 1
-        decision = dataclasses.replace(
-            key.decision,
+        answer, header = outcome.answer, key.decision
+        decision = Decision(
+            trace_id=header.trace_id,
+            trigger_monotonic_ns=header.trigger_monotonic_ns,
+            stage_ns=header.stage_ns,
             sequence=self._sequence,
+            epoch=header.epoch,
             decision_id=outcome.decision_id,
             domain=outcome.domain,
             source_domain=answer.source_domain or outcome.domain,
-            scene=self._scene(key),
+            robot_id=header.robot_id,
+            encoder_id=header.encoder_id,
+            scene=header.scene or self._config.scene,
             intent_id=outcome.intent_id,
+            stamp_ns=header.stamp_ns,
+            frame_id=header.frame_id,
         )
         return CacheMatch(
             decision=decision,
             trigger=key.trigger,
-            hit=answer.hit,
+            hit=answer.hit and not lost,
             is_decision=is_decision,
-            miss_reason=answer.miss_reason,
-            reason=answer.reason,
-            similarity=answer.similarity,
+            miss_reason=_EMPTY if lost else answer.miss_reason,
+            reason=lost or answer.reason,
+            similarity=likeness.similarity,
             threshold=answer.threshold,
             margin=answer.margin,
-            target_similarity=answer.target_similarity,
+            target_similarity=likeness.target_similarity,
             target_minimum=answer.target_minimum,
-            worst_slice=answer.worst_slice,
-            worst_slice_similarity=answer.worst_slice_similarity,
+            worst_slice=likeness.worst_slice,
+            worst_slice_similarity=likeness.worst_slice_similarity,
             guard=answer.guard,
             entry_id=answer.entry_id,
             entry_version=answer.entry_version,
             subtask=outcome.subtask,
-            behavior=answer.behavior,
+            behavior=None if lost else answer.behavior,
             target=key.target,
             target_age=key.target_age,
             vector=key.vector,
@@ -242,32 +273,40 @@ class DecisionKeeper:
         )
 
     def _without_answer(
-        self,
-        key: TaskKey,
-        task: TaskState | None,
-        reason: MissReason,
-        why: str,
-        vector: Float32Array | None,
+        self, key: TaskKey, task: TaskState | None, reason: MissReason, why: str
     ) -> CacheMatch:
         """Return a match that says why there is no outcome to carry."""
+        about = (
+            task.goal_id if task else "",
+            task.decision.intent_id if task else "",
+            task.subtask if task else "",
+            self._domain(key),
+            self._scene(key),
+            reason,
+            why,
+        )
+        if about != self._nothing_about:
+            self._nothing_about, self._nothing = about, self._no_outcome(*about)
+        return self._match(self._nothing, key, UNLIKE_ANY)
+
+    def _no_outcome(
+        self,
+        goal_id: str,
+        intent_id: str,
+        subtask: str,
+        domain: str,
+        scene: str,
+        reason: MissReason,
+        why: str,
+    ) -> Outcome:
         answer = Answer(
             hit=False,
             miss_reason=reason,
             reason=why,
-            threshold=self._config.threshold_of(self._scene(key)),
+            threshold=self._config.threshold_of(scene),
             target_minimum=self._config.target_minimum,
         )
-        outcome = Outcome(
-            goal_id=task.goal_id if task else "",
-            decision_id=0,
-            domain=self._domain(key),
-            intent_id=task.decision.intent_id if task else "",
-            subtask=task.subtask if task else "",
-            answer=answer,
-        )
-        if vector is None:  # a bad key goes no further
-            key = dataclasses.replace(key, vector=np.zeros(KEY_SIZE, dtype=np.float32))
-        return self._from_answer(outcome, answer, key, is_decision=False)
+        return Outcome(goal_id, 0, domain, intent_id, subtask, answer)
 
     def _domain(self, key: TaskKey) -> str:
         return key.decision.domain or self._config.own_domain

@@ -41,6 +41,9 @@ class Occupancy:
     not_confident: int
 
 
+NOTHING = Occupancy(0, 0, 0)
+
+
 class EntryTable:
     """All entries. One thread writes; readers on other threads use :meth:`snapshot`.
 
@@ -187,15 +190,29 @@ class EntryTable:
         slots = np.flatnonzero(np.isin(held, list(partitions)))
         return [int(entry_id) for entry_id in self.tasks.entry_id[slots]]
 
-    def occupancy(self, domain: str) -> Occupancy:
-        """Return what a domain holds."""
-        held = self.tasks.index.partitions[: self.tasks.index.end]
-        slots = np.flatnonzero(np.isin(held, self.partitions.find(domain)))
-        return Occupancy(
-            len(slots),
-            int((self.tasks.behavior[slots] != NO_BEHAVIOR).sum()),
-            int((~self.tasks.confident[slots]).sum()),
-        )
+    def occupancy(self) -> dict[str, Occupancy]:
+        """Return what each domain holds that ever held an entry."""
+        tasks, size = self.tasks, len(self.partitions) + 1
+        end = tasks.index.end
+        held = tasks.index.partitions[:end] - FREE  # 0 = free, from 1 the partitions
+        counts = [
+            np.bincount(rows, minlength=size).tolist()
+            for rows in (
+                held,
+                held[tasks.behavior[:end] != NO_BEHAVIOR],
+                held[~tasks.confident[:end]],
+            )
+        ]
+        found: dict[str, Occupancy] = {}
+        for number in range(size - 1):
+            domain = self.partitions[number].domain
+            before = found.get(domain, NOTHING)
+            found[domain] = Occupancy(
+                before.tasks + counts[0][number + 1],
+                before.behaviors + counts[1][number + 1],
+                before.not_confident + counts[2][number + 1],
+            )
+        return found
 
     # --- inside ---
 

@@ -6,8 +6,10 @@ it. A collision guard takes its place in the same list and reads the newest obst
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -15,7 +17,6 @@ import numpy.typing as npt
 from scipy.interpolate import BSpline
 
 from kv_action_router.contracts import BehaviorValue, FloatArray, JointSample, TargetEstimate
-from kv_action_router.robots.turns import whole_turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +79,11 @@ class JointModel(Protocol):
         """Joints that turn without end."""
 
 
-def position_columns(behavior: BehaviorValue) -> dict[str, int]:
-    """Return joint -> column of the behavior's positions."""
+@lru_cache(maxsize=64)
+def position_columns(dimensions: tuple[str, ...]) -> Mapping[str, int]:
+    """Return joint -> column of the positions among a behavior's dimensions."""
     columns = {}
-    for index, dimension in enumerate(behavior.dimensions):
+    for index, dimension in enumerate(dimensions):
         joint, _, interface = dimension.rpartition("/")
         if interface == "position":
             columns[joint] = index
@@ -137,12 +139,13 @@ class JointLimitGuard:
         self, candidate: Candidate, joints: JointSample | None, behavior: BehaviorValue
     ) -> str | None:
         """Refuse unknown joints and positions outside their limits."""
-        for joint, column in position_columns(behavior).items():
+        least = behavior.coefficients.min(axis=0).tolist()
+        most = behavior.coefficients.max(axis=0).tolist()
+        for joint, column in position_columns(behavior.dimensions).items():
             if joint not in self._limits:
                 return f"{joint} is no joint of the robot ({', '.join(self._limits)})"
             lower, upper = self._limits[joint]
-            lowest = float(behavior.coefficients[:, column].min())
-            highest = float(behavior.coefficients[:, column].max())
+            lowest, highest = least[column], most[column]
             if lowest < lower or highest > upper:
                 value, limit = (lowest, lower) if lowest < lower else (highest, upper)
                 return f"{joint} would reach {value:.3f} rad, limit {limit:.3f} rad"
@@ -173,26 +176,27 @@ class StartStateGuard:
         """Refuse a joint that is not measured, or too far from the motion's start."""
         if joints is None:
             return None
-        columns = position_columns(behavior)
+        columns = position_columns(behavior.dimensions)
         if not columns:
             return None
         missing = [joint for joint in columns if joint not in joints.names]
         if missing:
             return f"{', '.join(missing)} not measured, the motion starts with it"
-        names = list(columns)
-        measured = np.array([joints.position[joints.names.index(name)] for name in names])
-        if not np.isfinite(measured).all():
-            return f"{names[int(np.argmin(np.isfinite(measured)))]} is not measured (not finite)"
-        start = _start(behavior)[[columns[name] for name in names]]
-        start = start + whole_turns(
-            start, measured, np.array([name in self._continuous for name in names])
-        )
-        distance = np.abs(measured - start)
-        worst = int(distance.argmax())
-        if distance[worst] <= self._limit:
+        position, start = joints.position.tolist(), _start(behavior).tolist()
+        worst, largest = "", -1.0
+        for joint, column in columns.items():
+            measured = position[joints.names.index(joint)]
+            if not math.isfinite(measured):
+                return f"{joint} is not measured (not finite)"
+            distance = measured - start[column]
+            if joint in self._continuous:
+                distance = math.remainder(distance, math.tau)
+            if abs(distance) > largest:
+                worst, largest = joint, abs(distance)
+        if largest <= self._limit:
             return None
         return (
-            f"{names[worst]} is {distance[worst]:.3f} rad from the start of the motion, "
+            f"{worst} is {largest:.3f} rad from the start of the motion, "
             f"limit {self._limit:.3f} rad"
         )
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from kv_action_router.caching.config import CachingConfig
 from kv_action_router.caching.decisions import DecisionKeeper
 from kv_action_router.caching.domains import Domains
-from kv_action_router.caching.entries import EntryTable
+from kv_action_router.caching.entries import NOTHING, EntryTable
 from kv_action_router.caching.eviction import make_policy
 from kv_action_router.caching.guards import (
     EmptyGuard,
@@ -222,15 +222,17 @@ class CacheManager:
         """Return all counters, a report a layer and domain."""
         with self._control:
             capacity = self.entries.tasks.capacity
+            occupancy = self.entries.occupancy()
             layers: list[LayerReport] = []
             for domain in sorted({*self.counted.task, *self.domains.known}):
-                held = self.entries.occupancy(domain)
+                held = occupancy.get(domain, NOTHING)
                 for layer, counters, count, doubtful in (
                     ("task", self.counted.of_task(domain), held.tasks, held.not_confident),
                     ("behavior", self.counted.of_behavior(domain), held.behaviors, 0),
                 ):
-                    frozen = Statistics.frozen(counters)
-                    layers.append(LayerReport(layer, domain, count, capacity, doubtful, frozen))
+                    layers.append(
+                        LayerReport(layer, domain, count, capacity, doubtful, counters.frozen())
+                    )
             layers += [self._execution_report(domain) for domain in self.execution.domains()]
             return CacheReport(
                 tuple(layers),
@@ -245,7 +247,7 @@ class CacheManager:
     def _execution_report(self, domain: str) -> LayerReport:
         value = self.execution.value(domain)
         ticks = self.execution.ticks(domain)
-        counters = Statistics.frozen(self.counted.of_execution(domain))
+        counters = self.counted.of_execution(domain).frozen()
         counters.decisions, counters.hits = ticks.ticks, ticks.confident
         return LayerReport(
             "execution",

@@ -252,7 +252,3 @@ class Matcher:
             left = agreeing
         return f"no entry of this robot in domain {question.domain!r} (robot slice differs)"
 
-
-def similarity_to(vector: Float32Array, entry_key: Float32Array) -> float:
-    """Return the weighted cosine of a prepared key and an entry's key (56,)."""
-    return min(1.0, max(-1.0, float(vector[SUMMED_SLICE] @ entry_key)))

@@ -21,27 +21,21 @@ from kv_action_router.caching.decisions import describe
 from kv_action_router.caching.invalidation import Cause, Invalidation
 from kv_action_router.caching.manager import CacheManager
 from kv_action_router.caching.warmup import warm_up
-from kv_action_router.contracts import Stage
 from kv_action_router.errors import CachingError, RouterError, StaleVersionError
-from kv_action_router.msg import (
-    CacheMatch,
-    EntryUpdate,
-    FailureEvent,
-)
+from kv_action_router.msg import EntryUpdate, FailureEvent
 from kv_action_router.robots.execution_values import load_execution_value
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.ros import topics
 from kv_action_router.ros.conversions import (
     entry_update_from_msg,
     execution_value_to_msg,
-    key_from_msg,
-    match_to_msg,
     task_state_from_msg,
 )
 from kv_action_router.ros.conversions.statistics import cache_report_to_msg
 from kv_action_router.ros.lifecycle import StageNode
 from kv_action_router.ros.process import run
-from kv_action_router.ros.streams import DataLoop
+from kv_action_router.ros.streams import BytesPublisher, DataLoop
+from kv_action_router.ros.wire import FeedbackGlance, KeyReader, MatchWriter
 from kv_action_router.srv import InvalidateCache, QueryCache, SetDomainIsolation
 
 NAME = "cache_manager"
@@ -66,7 +60,8 @@ class CacheManagerNode(StageNode[CachingConfig]):
         super().__init__(NAME, CachingConfig, **arguments)
         self._manager: CacheManager | None = None
         self._made: list[tuple[Callable[[Any], Any], Any]] = []
-        self._match_message = CacheMatch()
+        self._key_reader, self._match_writer = KeyReader(), MatchWriter()
+        self._feedback_reader = FeedbackGlance.reader()
         self._feedback_due_ns = 0
         self._epoch = 0
 
@@ -93,11 +88,12 @@ class CacheManagerNode(StageNode[CachingConfig]):
         )
         self._manager = CacheManager(config, model, execution)
         for match in warm_up(config, model):
-            match_to_msg(match, self._match_message)
-        self._keys = self.plane.reader(topics.TASK_KEY)
+            self._match_writer.write(match, 0)
+        self._keys = self.plane.reader(topics.TASK_KEY, raw=True)
         self._tasks = self.plane.reader(topics.TASK_STATE)
-        self._feedback = self.plane.reader(topics.EXECUTION_FEEDBACK)
-        self._matches = self._publisher(topics.CACHE_MATCH)
+        self._feedback = self.plane.reader(topics.EXECUTION_FEEDBACK, raw=True)
+        self._matches = BytesPublisher(self, topics.CACHE_MATCH)
+        self._keep(BytesPublisher.close, self._matches)
         self._execution_values = self._publisher(topics.EXECUTION_VALUE)
         self._statistics = self._publisher(topics.STATISTICS)
         updates = topics.ENTRY_UPDATE
@@ -159,16 +155,15 @@ class CacheManagerNode(StageNode[CachingConfig]):
             manager.on_task_state(task_state_from_msg(state.message))
         if (sample := self._keys.take()) is not None:
             taken_ns = time.monotonic_ns()
-            match = manager.on_key(key_from_msg(sample.message))
-            message = match_to_msg(match, self._match_message)
-            published_ns = time.monotonic_ns()
-            message.decision.stage_monotonic_ns[Stage.MATCH] = published_ns
-            self._matches.publish(message)
+            match = manager.on_key(self._key_reader.read(sample.message))
+            self._matches.publish(self._match_writer.write(match, time.monotonic_ns()))
             manager.record_match_time(taken_ns, time.monotonic_ns())
         if now_ns >= self._feedback_due_ns and (told := self._feedback.take()) is not None:
             self._feedback_due_ns = now_ns + FEEDBACK_PERIOD_NS
-            self._epoch = told.message.epoch
-            manager.on_execution(told.message.ticks, told.message.confident_ticks)
+            glance = self._feedback_reader.read(told.message)
+            assert glance is not None  # a feedback holds no sequence of messages
+            self._epoch, ticks, confident = glance
+            manager.on_execution(ticks, confident)
 
     # --- control plane ---
 

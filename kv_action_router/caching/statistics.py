@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
+from array import array
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +35,28 @@ class LayerCounters:
     invalidations_request: int = 0
     invalidations_condition: int = 0
     invalidations_failure: int = 0
+
+    def frozen(self) -> LayerCounters:
+        """Return a copy that nobody counts in."""
+        return LayerCounters(
+            self.decisions,
+            self.hits,
+            self.refreshes,
+            self.misses_empty,
+            self.misses_similarity,
+            self.misses_target,
+            self.misses_guard,
+            self.misses_confidence,
+            self.misses_no_target,
+            self.misses_invalid_key,
+            self.false_hits,
+            self.insertions,
+            self.merges,
+            self.evictions,
+            self.invalidations_request,
+            self.invalidations_condition,
+            self.invalidations_failure,
+        )
 
     def count_miss(self, reason: MissReason) -> None:
         """Count a decision that was no hit, by its reason."""
@@ -71,25 +93,36 @@ class MatchTimes:
     """Durations of the newest matches in a ring; one thread records, another may summarize."""
 
     def __init__(self, size: int = 4096) -> None:
-        self._at: npt.NDArray[np.int64] = np.zeros(size, dtype=np.int64)
-        self._duration: npt.NDArray[np.int64] = np.zeros(size, dtype=np.int64)
+        self._size = size
+        self._at = array("q", bytes(8 * size))  # written as plain numbers, read as arrays
+        self._duration = array("q", bytes(8 * size))
+        self._times: npt.NDArray[np.int64] = np.frombuffer(self._at, dtype=np.int64)
+        self._durations: npt.NDArray[np.int64] = np.frombuffer(self._duration, dtype=np.int64)
         self._count = 0
 
     def record(self, now_ns: int, duration_ns: int) -> None:
         """Note one match: when it was published and how long it took [ns]."""
-        place = self._count % len(self._at)
+        place = self._count % self._size
         self._at[place] = now_ns
         self._duration[place] = duration_ns
         self._count += 1
 
     def summary(self, now_ns: int) -> tuple[float, float, float]:
         """Return p50, p99 and maximum [us] over the last 10 s; NaN when there was none."""
-        count = min(self._count, len(self._at))
-        recent = self._duration[:count][self._at[:count] > now_ns - WINDOW_NS]
+        count = min(self._count, self._size)
+        recent = self._durations[:count][self._times[:count] > now_ns - WINDOW_NS]
         if not recent.size:
             return math.nan, math.nan, math.nan
-        p50, p99 = np.percentile(recent, [50, 99])
-        return float(p50) / 1e3, float(p99) / 1e3, float(recent.max()) / 1e3
+        recent.sort()
+        return _quantile(recent, 0.5), _quantile(recent, 0.99), float(recent[-1]) / 1e3
+
+
+def _quantile(rising: npt.NDArray[np.int64], share: float) -> float:
+    """Return a quantile [us] of sorted durations [ns] (n,), linear between two of them."""
+    place = share * (len(rising) - 1)
+    below = int(place)
+    low, high = int(rising[below]), int(rising[min(below + 1, len(rising) - 1)])
+    return (low + (place - below) * (high - low)) / 1e3
 
 
 class Statistics:
@@ -106,17 +139,12 @@ class Statistics:
 
     def of_task(self, domain: str) -> LayerCounters:
         """Return the task layer's counters of a domain."""
-        return self.task.setdefault(domain, LayerCounters())
+        return self.task.get(domain) or self.task.setdefault(domain, LayerCounters())
 
     def of_behavior(self, domain: str) -> LayerCounters:
         """Return the behavior layer's counters of a domain."""
-        return self.behavior.setdefault(domain, LayerCounters())
+        return self.behavior.get(domain) or self.behavior.setdefault(domain, LayerCounters())
 
     def of_execution(self, domain: str) -> LayerCounters:
         """Return the execution layer's counters of a domain."""
-        return self.execution.setdefault(domain, LayerCounters())
-
-    @staticmethod
-    def frozen(counters: LayerCounters) -> LayerCounters:
-        """Return a copy that nobody counts in."""
-        return dataclasses.replace(counters)
+        return self.execution.get(domain) or self.execution.setdefault(domain, LayerCounters())
