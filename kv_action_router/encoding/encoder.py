@@ -9,7 +9,8 @@ key = encoder.on_body(now_ns, origin)           # 100 Hz: the body slice, the ot
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,6 @@ from kv_action_router.contracts import (
     ROBOT_SLICE,
     SCENE_SLICE,
     TARGET_SLICE,
-    Decision,
     FloatArray,
     ObstacleSpheres,
     TargetEstimate,
@@ -32,6 +32,7 @@ from kv_action_router.encoding import robot_slice, target_slice
 from kv_action_router.encoding.body_slice import BodyEncoder
 from kv_action_router.encoding.camera import Camera, Intrinsics
 from kv_action_router.encoding.config import EncoderConfig
+from kv_action_router.encoding.headers import Headers
 from kv_action_router.encoding.images import ColorImage, DepthImage
 from kv_action_router.encoding.inputs import BodyInputs
 from kv_action_router.encoding.joints import JointMerger
@@ -94,49 +95,32 @@ class KeyEncoder:
         self.perception: Perception | None = None
         self._body = BodyEncoder(np.array([limits[name] for name in ordered]))
         self._hold = TargetHold(config.target_hold_limit, config.target_gone_frames)
-        self._robot_slice = robot_slice.encode(config.robot_id)
+        # what a key takes over as it is: robot, scene, and the target it was last encoded for
+        self._held = np.zeros(KEY_SIZE, dtype=np.float32)
+        self._held[ROBOT_SLICE] = robot_slice.encode(config.robot_id)
+        self._held_target: TargetEstimate | None = None
         self._camera: Camera | None = None
         self._finder: TargetPerception | None = None
         self._scene: SceneEncoder | None = None
         self._obstacles: ObstacleFinder | None = None
-        self._scene_slice: npt.NDArray[np.float32] | None = None
-        self._scene_receipt_ns = 0
+        self._scene_receipt_ns: int | None = None
         self._spheres: FloatArray | None = None
-        self._decision = Decision(
-            domain=config.domain_name,
-            source_domain=config.domain_name,
-            robot_id=config.robot_id,
-            encoder_id=ENCODER_ID,
-            scene=config.scene,
-            frame_id=config.base_frame,
-        )
-        self._first_trace_id = first_trace_id
-        self._sequence = 0
+        self._headers = Headers(config, ENCODER_ID, first_trace_id)
 
     # --- what is known of the task -----------------------------------------------------------
 
     def on_task(self, state: TaskState) -> None:
         """Take over the active intent, the decision that is asked for, and where it is made."""
-        domain = state.decision.domain or self._config.domain_name
-        self._decision = replace(
-            self._decision,
-            domain=domain,
-            source_domain=domain,
-            scene=state.decision.scene or self._config.scene,
-            intent_id=state.decision.intent_id,
-            decision_id=state.decision.decision_id,
-            epoch=max(self._decision.epoch, state.decision.epoch),
-        )
+        self._headers.on_task(state)
 
     def on_epoch(self, epoch: int) -> None:
         """Take over the injector's epoch."""
-        if epoch != self._decision.epoch:
-            self._decision = replace(self._decision, epoch=epoch)
+        self._headers.on_epoch(epoch)
 
     @property
     def epoch(self) -> int:
         """The injector's epoch that the keys carry."""
-        return self._decision.epoch
+        return self._headers.epoch
 
     # --- sensors -----------------------------------------------------------------------------
 
@@ -222,7 +206,7 @@ class KeyEncoder:
             self._hold.seen(target, origin.receipt_ns)
         else:
             self._hold.not_seen(gone)
-        self._scene_slice = scene
+        self._held[SCENE_SLICE] = scene
         self._scene_receipt_ns = origin.receipt_ns
         return self._key(Trigger.IMAGE, origin, now_ns)
 
@@ -247,47 +231,37 @@ class KeyEncoder:
     # --- inside --------------------------------------------------------------------------------
 
     def _key(self, trigger: Trigger, origin: Origin, now_ns: int) -> TaskKey:
-        sample = self.joints.sample(now_ns)
-        inputs = self.inputs
+        joints, inputs = self.joints, self.inputs
+        sample = joints.sample(now_ns)
         velocity = sample.velocity
-        measured = self.joints.velocity_measured
+        if joints.velocity_estimated:
+            velocity = np.where(joints.velocity_measured, velocity, np.nan)
         body, masked = self._body.encode(
             sample.position,
-            velocity if measured.all() else np.where(measured, velocity, np.nan),
+            velocity,
             duty=inputs.duty(now_ns),
             displacement=inputs.displacement(now_ns),
             odometry_confidence=inputs.odometry_confidence,
             imu=inputs.imu(now_ns),
         )
         target, target_age = self._hold.current(now_ns)
-        vector = np.zeros(KEY_SIZE, dtype=np.float32)
-        if target is not None:
-            vector[TARGET_SLICE] = target_slice.encode(target.pose.position, target.yaw)
-        scene_age = _NEVER
-        if self._scene_slice is not None:
-            vector[SCENE_SLICE] = self._scene_slice
-            scene_age = (now_ns - self._scene_receipt_ns) * 1e-9
+        if target is not self._held_target:
+            self._held[TARGET_SLICE] = _target_slice(target)
+            self._held_target = target
+        vector = self._held.copy()
         vector[BODY_SLICE] = body
-        vector[ROBOT_SLICE] = self._robot_slice
-        if not np.isfinite(vector).all():
+        # the square of a key's norm is 2: it is finite exactly when all of the key is
+        if not math.isfinite(vector.dot(vector)):
             raise KeyInvalidError(f"key must be finite, got {vector.tolist()}")
-        self._sequence += 1
-        decision = replace(
-            self._decision,
-            trace_id=self._first_trace_id + self._sequence,
-            trigger_monotonic_ns=origin.receipt_ns,
-            stage_ns=(origin.origin_ns, 0, 0, 0, 0),
-            sequence=self._sequence,
-            stamp_ns=origin.stamp_ns,
-        )
+        seen_ns = self._scene_receipt_ns
         return TaskKey(
-            decision=decision,
+            decision=self._headers.next(origin.receipt_ns, origin.origin_ns, origin.stamp_ns),
             trigger=trigger,
             vector=vector,
             target=target,
             target_age=min(target_age, _NEVER),
-            scene_age=scene_age,
-            body_age=self.joints.age(now_ns),
+            scene_age=_NEVER if seen_ns is None else (now_ns - seen_ns) * 1e-9,
+            body_age=joints.age(now_ns),
             masked_inputs=int(masked),
             joints=sample,
         )
@@ -296,8 +270,12 @@ class KeyEncoder:
         """Return spheres around the robot; None while its pose is not known."""
         if not self._covers_robot or self.joints.missing(now_ns):
             return None
-        return self._robot.link_spheres(self.joints.position)
+        return self._robot.link_spheres(self.joints.sample(now_ns).position)
 
 
 def _encodable(target: TargetEstimate) -> bool:
-    return bool((np.abs(target.pose.position) <= target_slice.REACH).all())
+    return all(abs(value) <= target_slice.REACH for value in target.pose.position.tolist())
+
+
+def _target_slice(target: TargetEstimate | None) -> npt.NDArray[np.float32] | float:
+    return 0.0 if target is None else target_slice.encode(target.pose.position, target.yaw)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-
-import numpy as np
 
 from kv_action_router.contracts import DriveSample, FloatArray, ImuSample
 from kv_action_router.encoding.config import EncoderConfig
@@ -29,9 +28,10 @@ class BodyInputs:
         self._slip = SlipDetector(config)
         self._imu: ImuSample | None = None
         self._odometry: OdometrySample | None = None
-        self._duty_sum = np.zeros(len(joints))
-        self._duty_count = np.zeros(len(joints))
-        self._duty = np.full(len(joints), np.nan)
+        self._duty_sum = [0.0] * len(joints)
+        self._duty_count = [0] * len(joints)
+        self._duty = [math.nan] * len(joints)
+        self._duty_is_new = False  # feedback has come since the mean was last taken
         self._duty_receipt_ns = 0
 
     def on_imu(self, sample: ImuSample) -> None:
@@ -52,11 +52,12 @@ class BodyInputs:
         """Take in drive feedback: duty is averaged until the next key."""
         if len(sample.duty) != len(sample.names):
             return
-        for name, duty in zip(sample.names, sample.duty, strict=True):
+        for name, duty in zip(sample.names, sample.duty.tolist(), strict=True):
             index = self._index.get(name)
-            if index is not None and np.isfinite(duty):
+            if index is not None and math.isfinite(duty):
                 self._duty_sum[index] += duty
-                self._duty_count[index] += 1.0
+                self._duty_count[index] += 1
+                self._duty_is_new = True
         self._duty_receipt_ns = sample.receipt_ns
 
     def imu(self, now_ns: int) -> ImuSample | None:
@@ -64,15 +65,20 @@ class BodyInputs:
         sample = self._imu
         return sample if sample is not None and self._fresh(sample.receipt_ns, now_ns) else None
 
-    def duty(self, now_ns: int) -> FloatArray | None:
+    def duty(self, now_ns: int) -> Sequence[float] | None:
         """Return the mean duty (n,) since the last call with new feedback; NaN = not measured."""
         if not self._fresh(self._duty_receipt_ns, now_ns):
             return None
-        seen = self._duty_count > 0
-        if seen.any():
-            self._duty[seen] = self._duty_sum[seen] / self._duty_count[seen]
-            self._duty_sum.fill(0.0)
-            self._duty_count.fill(0.0)
+        if self._duty_is_new:
+            self._duty = [
+                total / count if count else before
+                for total, count, before in zip(
+                    self._duty_sum, self._duty_count, self._duty, strict=True
+                )
+            ]
+            self._duty_sum = [0.0] * len(self._duty)
+            self._duty_count = [0] * len(self._duty)
+            self._duty_is_new = False
         return self._duty
 
     def displacement(self, now_ns: int) -> FloatArray | None:

@@ -2,10 +2,13 @@
 
 Drivers publish arm, gripper and wheels apart, name joints in their own order, and leave out or
 NaN-fill what they do not measure. Here every joint keeps its newest value with its age.
+
+The state is kept in lists: for a dozen joints plain numbers cost less than small arrays.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,6 +18,9 @@ from kv_action_router.contracts import FloatArray, JointSample
 from kv_action_router.errors import InputError, MissingJointsError
 
 _DIFFERENCE_NS = 50_000_000  # a velocity is estimated from two positions no farther apart than this
+
+_Numbers = Sequence[float] | FloatArray
+_Order = tuple[list[int], list[int]]  # places in the message, and those of the same joints here
 
 
 class JointMerger:
@@ -37,20 +43,23 @@ class JointMerger:
         self._timeout_ns = int(timeout * 1e9)
         n = len(self.names)
         self._index = {name: index for index, name in enumerate(self.names)}
-        self._position = np.full(n, np.nan)
-        self._velocity = np.full(n, np.nan)
-        self._effort = np.full(n, np.nan)
-        self._measured = np.zeros(n, dtype=bool)
-        self._receipt: npt.NDArray[np.int64] = np.zeros(n, dtype=np.int64)
+        self._position = [math.nan] * n
+        self._velocity = [math.nan] * n
+        self._effort = [math.nan] * n
+        self._measured = [False] * n
+        self._receipt = [0] * n
         self._stamp_ns = 0
-        self._orders: dict[tuple[str, ...], tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]] = {}
+        self._sample: JointSample | None = None  # of the present state, once it was asked for
+        self._orders: dict[tuple[str, ...], _Order] = {}
+        self._last_names: tuple[str, ...] = ()
+        self._last_order: _Order = ([], [])
 
     def update(
         self,
         names: Sequence[str],
-        position: Sequence[float] | FloatArray,
-        velocity: Sequence[float] | FloatArray,
-        effort: Sequence[float] | FloatArray,
+        position: _Numbers,
+        velocity: _Numbers,
+        effort: _Numbers,
         stamp_ns: int,
         receipt_ns: int,
     ) -> bool:
@@ -68,37 +77,51 @@ class JointMerger:
             InputError: a name twice, a size that does not fit, or a position that is not finite;
                 nothing of the message is taken in.
         """
-        there, here = self._order(tuple(names))
-        if len(position) == 0 or len(here) == 0:
+        names = tuple(names)
+        if names != self._last_names:  # a driver's messages have the same names, nearly always
+            self._last_order = self._order(names)
+            self._last_names = names
+        there, here = self._last_order
+        if len(position) == 0 or not here:
             return False
         count = len(names)
-        values = _checked("position", position, count)[there]
-        if not np.isfinite(values).all():
-            worst = int(np.flatnonzero(~np.isfinite(values))[0])
-            joint = self.names[here[worst]]
-            raise InputError(f"position of {joint}", "finite", float(values[worst]))
-        speeds = _part("velocity", velocity, count, there)
-        efforts = _part("effort", effort, count, there)
-        measured = np.isfinite(speeds)
-        if not measured.all():
-            speeds = np.where(measured, speeds, self._difference(values, here, receipt_ns))
-        self._measured[here] = measured
-        self._velocity[here] = speeds
-        self._position[here] = values
-        self._effort[here] = np.where(np.isfinite(efforts), efforts, np.nan)
-        self._receipt[here] = receipt_ns
+        values = _picked("position", position, count, there)
+        # a sum is finite only where all its terms are
+        if not math.isfinite(sum(values)):
+            self._refuse_not_finite(values, here)
+        speeds = _picked("velocity", velocity, count, there)
+        efforts = _picked("effort", effort, count, there)
+        if math.isfinite(sum(speeds)):
+            for joint in here:
+                self._measured[joint] = True
+        else:
+            self._estimate_missing(speeds, values, here, receipt_ns)
+        if not math.isfinite(sum(efforts)):
+            efforts = [value if math.isfinite(value) else math.nan for value in efforts]
+        for joint, value, speed, load in zip(here, values, speeds, efforts, strict=True):
+            self._position[joint] = value
+            self._velocity[joint] = speed
+            self._effort[joint] = load
+            self._receipt[joint] = receipt_ns
         self._stamp_ns = stamp_ns
+        self._sample = None
         return True
 
     def missing(self, now_ns: int) -> tuple[str, ...]:
         """Return the required joints that were never seen, or not within the timeout."""
-        late = (self._receipt == 0) | (now_ns - self._receipt > self._timeout_ns)
-        if not late.any():
+        oldest = min(self._receipt)
+        if oldest != 0 and now_ns - oldest <= self._timeout_ns:
             return ()
-        return tuple(name for name, flag in zip(self.names, late, strict=True) if flag)
+        return tuple(
+            name
+            for name, receipt in zip(self.names, self._receipt, strict=True)
+            if receipt == 0 or now_ns - receipt > self._timeout_ns
+        )
 
     def sample(self, now_ns: int) -> JointSample:
         """Return the merged state; its receipt is that of the newest part.
+
+        Until the next update it is the same object.
 
         Raises:
             MissingJointsError: naming the joints that are missing.
@@ -108,70 +131,76 @@ class JointMerger:
             raise MissingJointsError(
                 f"no joint state within {self._timeout_ns / 1e9:g} s for {', '.join(missing)}"
             )
-        return JointSample(
-            self.names,
-            self._position.copy(),
-            self._velocity.copy(),
-            self._effort.copy(),
-            int(self._receipt.max()),
-            self._stamp_ns,
-        )
+        if self._sample is None:
+            self._sample = JointSample(
+                self.names,
+                np.array(self._position, dtype=float),
+                np.array(self._velocity, dtype=float),
+                np.array(self._effort, dtype=float),
+                max(self._receipt),
+                self._stamp_ns,
+            )
+        return self._sample
 
     def age(self, now_ns: int) -> float:
         """Return the age of the oldest part [s]: one fresh joint does not hide a late one."""
-        return (now_ns - int(self._receipt.min())) * 1e-9
-
-    @property
-    def position(self) -> FloatArray:
-        """Newest positions [rad] (n,), NaN where never seen; overwritten by the next update."""
-        return self._position
+        return (now_ns - min(self._receipt)) * 1e-9
 
     @property
     def velocity_estimated(self) -> bool:
         """Whether a joint that was seen has a velocity that is only a difference of positions."""
-        return bool(((self._receipt > 0) & ~self._measured).any())
+        return False in self._measured and any(
+            receipt > 0 and not measured
+            for receipt, measured in zip(self._receipt, self._measured, strict=True)
+        )
 
     @property
     def velocity_measured(self) -> npt.NDArray[np.bool_]:
         """Which joints' velocity is measured rather than a difference of positions (n,)."""
-        return self._measured
+        return np.array(self._measured)
 
-    def _difference(
-        self, values: FloatArray, here: npt.NDArray[np.intp], receipt_ns: int
-    ) -> FloatArray:
-        elapsed = receipt_ns - self._receipt[here]
-        usable = (self._receipt[here] > 0) & (elapsed > 0) & (elapsed <= _DIFFERENCE_NS)
-        speed = np.zeros(len(values))
-        np.divide(values - self._position[here], elapsed * 1e-9, out=speed, where=usable)
-        return speed
+    def _refuse_not_finite(self, values: list[float], here: list[int]) -> None:
+        for joint, value in zip(here, values, strict=True):
+            if not math.isfinite(value):
+                raise InputError(f"position of {self.names[joint]}", "finite", value)
 
-    def _order(self, names: tuple[str, ...]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    def _estimate_missing(
+        self, speeds: list[float], values: list[float], here: list[int], receipt_ns: int
+    ) -> None:
+        """Replace, in place, speeds that were not measured; zero where there is no base for one."""
+        for place, joint in enumerate(here):
+            self._measured[joint] = measured = math.isfinite(speeds[place])
+            if measured:
+                continue
+            last_ns = self._receipt[joint]
+            elapsed = receipt_ns - last_ns
+            usable = last_ns > 0 and 0 < elapsed <= _DIFFERENCE_NS
+            moved = values[place] - self._position[joint]
+            speeds[place] = moved / (elapsed * 1e-9) if usable else 0.0
+
+    def _order(self, names: tuple[str, ...]) -> _Order:
         known = self._orders.get(names)
         if known is not None:
             return known
         if len(set(names)) != len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise InputError("joint names", f"without repetition of {twice}", names)
-        there = np.array([i for i, name in enumerate(names) if name in self._index], dtype=np.intp)
-        here = np.array([self._index[names[i]] for i in there], dtype=np.intp)
+        there = [place for place, name in enumerate(names) if name in self._index]
+        here = [self._index[names[place]] for place in there]
         if len(self._orders) < 64:  # a publisher that invents names must not grow this for ever
             self._orders[names] = (there, here)
         return there, here
 
 
-def _checked(field: str, values: Sequence[float] | FloatArray, count: int) -> FloatArray:
-    array = np.asarray(values, dtype=float)
-    if array.shape != (count,):
-        raise InputError(f"size of {field}", f"{count} as the names", array.size)
-    return array
-
-
-def _part(
-    field: str,
-    values: Sequence[float] | FloatArray,
-    count: int,
-    there: npt.NDArray[np.intp],
-) -> FloatArray:
+def _picked(field: str, values: _Numbers, count: int, there: list[int]) -> list[float]:
+    """Return the values at these places; NaN where the message has none at all."""
     if len(values) == 0:
-        return np.full(len(there), np.nan)
-    return _checked(field, values, count)[there]
+        return [math.nan] * len(there)
+    if isinstance(values, np.ndarray):
+        listed, fits = values.tolist(), values.shape == (count,)
+    else:
+        listed = [float(value) for value in values]
+        fits = len(listed) == count
+    if not fits:
+        raise InputError(f"size of {field}", f"{count} as the names", np.size(values))
+    return [listed[place] for place in there]

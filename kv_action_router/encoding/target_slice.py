@@ -40,19 +40,15 @@ def encode(position: FloatArray, yaw: float) -> Float32Array:
     """
     if not math.isfinite(yaw):
         raise InputError("yaw", "finite", yaw)
-    angles = np.empty(8)
-    for axis in range(3):
-        value = float(position[axis])
+    values: list[float] = []
+    for axis, value in enumerate(position.tolist()):
         if not abs(value) <= REACH:
             raise InputError(f"target position {'xyz'[axis]}", f"within +-{REACH} m", value)
-        angles[2 * axis] = _COARSE * value
-        angles[2 * axis + 1] = _FINE * value
-    angles[6] = yaw
-    angles[7] = 2.0 * yaw
-    result = np.empty(SIZE, dtype=np.float32)
-    result[0::2] = _AMPLITUDE * np.sin(angles)
-    result[1::2] = _AMPLITUDE * np.cos(angles)
-    return result
+        for angle in (_COARSE * value, _FINE * value):
+            values += (_AMPLITUDE * math.sin(angle), _AMPLITUDE * math.cos(angle))
+    for angle in (yaw, 2.0 * yaw):
+        values += (_AMPLITUDE * math.sin(angle), _AMPLITUDE * math.cos(angle))
+    return np.array(values, dtype=np.float32)
 
 
 def decode(values: Float32Array) -> tuple[FloatArray, float]:
