@@ -24,14 +24,14 @@ from kv_action_router.encoding.throttle import Throttle
 from kv_action_router.encoding.warm_up import limit_threads, warm_up
 from kv_action_router.errors import EncodingError, ImageError
 from kv_action_router.msg import ObstacleSpheres, TaskState
-from kv_action_router.msg import TaskKey as TaskKeyMessage
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.ros import topics
-from kv_action_router.ros.conversions import key_to_msg, obstacles_to_msg, task_state_from_msg
+from kv_action_router.ros.conversions import obstacles_to_msg, task_state_from_msg
 from kv_action_router.ros.encoder_streams import EncoderStreams
 from kv_action_router.ros.lifecycle import StageNode
 from kv_action_router.ros.process import run
-from kv_action_router.ros.streams import DataLoop
+from kv_action_router.ros.streams import BytesPublisher, DataLoop
+from kv_action_router.ros.wire import KeyWriter
 
 _EVENT_PERIOD, _WARNING_PERIOD = 1.0, 5.0  # [s] between two events, or warnings, of a kind
 _GRACE_NS = 500_000_000  # after activation, before missing joints are worth an event
@@ -63,9 +63,11 @@ class TaskKeyEncoder(StageNode[EncoderConfig]):
         limit_threads()
         self._robot = RobotModel.load(self.config.robot, self.config.joint_prefix)
         key, obstacles = warm_up(self.config, self._robot)
-        self._key_message = key_to_msg(key, TaskKeyMessage())
+        self._key_writer = KeyWriter()
+        self._key_writer.write(key, 0)
         self._obstacle_message = obstacles_to_msg(obstacles, ObstacleSpheres())
-        self._key_publisher = self._publisher(topics.TASK_KEY)
+        self._key_publisher = BytesPublisher(self, topics.TASK_KEY)
+        self._owned.append((BytesPublisher.close, self._key_publisher))
         self._obstacle_publisher = self._publisher(topics.OBSTACLE_SPHERES)
         topic = topics.TASK_STATE
         subscription = self.create_subscription(
@@ -80,7 +82,7 @@ class TaskKeyEncoder(StageNode[EncoderConfig]):
         self._warnings, self._events = Throttle(_WARNING_PERIOD), Throttle(_EVENT_PERIOD)
         self._task_taken: TaskState | None = None
         self._period_ns = round(1e9 / self.config.key_rate)
-        self._last_key_ns = self._woken_ns = 0
+        self._last_key_ns = self._woken_ns = self._key_published_ns = 0
         self._images = 0
         self._activated_ns = time.monotonic_ns()
         self._streams.restart()
@@ -162,16 +164,13 @@ class TaskKeyEncoder(StageNode[EncoderConfig]):
         self._publish(key)
 
     def _publish(self, key: TaskKey) -> None:
-        message = key_to_msg(key, self._key_message)
-        message.decision.stage_monotonic_ns[Stage.KEY] = time.monotonic_ns()
-        self._key_publisher.publish(message)
+        self._key_published_ns = time.monotonic_ns()
+        self._key_publisher.publish(self._key_writer.write(key, self._key_published_ns))
         self._last_key_ns = self._woken_ns
 
     def _publish_obstacles(self, encoder: KeyEncoder, depth: DepthImage, key: TaskKey) -> None:
         message = obstacles_to_msg(encoder.obstacles(depth, key), self._obstacle_message)
-        message.decision.stage_monotonic_ns[Stage.KEY] = (
-            self._key_message.decision.stage_monotonic_ns[Stage.KEY]
-        )
+        message.decision.stage_monotonic_ns[Stage.KEY] = self._key_published_ns
         self._obstacle_publisher.publish(message)
 
     # --- saying so ------------------------------------------------------------------------------

@@ -32,14 +32,8 @@ from kv_action_router.monitoring.samples import (
     WrenchSample,
 )
 from kv_action_router.ros import qos, topics
-from kv_action_router.ros.conversions import (
-    condition_to_msg,
-    drives_from_msg,
-    feedback_from_msg,
-    task_state_from_msg,
-)
+from kv_action_router.ros.conversions import condition_to_msg, task_state_from_msg
 from kv_action_router.ros.conversions.failure import report_to_msg
-from kv_action_router.ros.conversions.raw import lifecycle_state_from_bytes, wrench_from_bytes
 from kv_action_router.ros.diagnostics import signals, statuses
 from kv_action_router.ros.lifecycle import StageNode
 from kv_action_router.ros.process import run
@@ -47,6 +41,13 @@ from kv_action_router.ros.responses import Responder
 from kv_action_router.ros.streams import DataLoop, LatestReader, Sample
 from kv_action_router.ros.topics import Topic
 from kv_action_router.ros.transport import TransportEvents
+from kv_action_router.ros.wire import (
+    DriveReader,
+    FeedbackReader,
+    FieldReader,
+    HeartbeatReader,
+    WrenchReader,
+)
 
 NAME = "failure_monitor"
 WATCHED_NODES = tuple(node for node in topics.NODES if node != NAME)
@@ -94,18 +95,24 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
         self._streams = (
             _Stream(self._watch(topics.TASK_STATE), _task_state),
             _Stream(
-                self._watch(topics.WRENCH, profile=qos.sensor_log(), raw=True), _wrench, every=True
+                self._watch(topics.WRENCH, profile=qos.sensor_log(), raw=True),
+                _wrenches(),
+                every=True,
             ),
-            _Stream(self._watch(topics.EXECUTION_FEEDBACK), _feedback, _FEEDBACK_PERIOD_NS),
             _Stream(
-                self._watch(topics.DRIVE_STATE, profile=qos.sensor()), _drives, _DRIVE_PERIOD_NS
+                self._watch(topics.EXECUTION_FEEDBACK, raw=True), _feedback(), _FEEDBACK_PERIOD_NS
+            ),
+            _Stream(
+                self._watch(topics.DRIVE_STATE, profile=qos.sensor(), raw=True),
+                _drives(),
+                _DRIVE_PERIOD_NS,
             ),
             _Stream(self._watch(topics.STOP), _stop, _SLOW_PERIOD_NS),
-            _Stream(self._watch(topics.TASK_KEY), _key, _KEY_PERIOD_NS),
+            _Stream(self._watch(topics.TASK_KEY, raw=True), _keys(), _KEY_PERIOD_NS),
             *(
                 _Stream(
                     self._watch(topics.HEARTBEATS[node], raw=True),
-                    _heartbeat_of(node),
+                    _heartbeats_of(node),
                     _SLOW_PERIOD_NS,
                 )
                 for node in WATCHED_NODES
@@ -255,29 +262,41 @@ def _task_state(sample: Sample) -> TaskState:
     return task_state_from_msg(sample.message)
 
 
-def _feedback(sample: Sample) -> ExecutionFeedback:
-    return feedback_from_msg(sample.message)
-
-
-def _wrench(sample: Sample) -> WrenchSample:
-    return WrenchSample(wrench_from_bytes(sample.message), sample.receipt_ns)
-
-
-def _drives(sample: Sample) -> DriveSample:
-    return drives_from_msg(sample.message, sample.receipt_ns)
-
-
 def _stop(sample: Sample) -> StopSample:
     return StopSample(sample.message.engaged, sample.message.source, sample.receipt_ns)
 
 
-def _key(sample: Sample) -> KeySample:
-    return KeySample(sample.message.scene_age, sample.receipt_ns)
+def _feedback() -> Callable[[Sample], ExecutionFeedback]:
+    reader = FeedbackReader()
+    return lambda sample: reader.read(sample.message)
 
 
-def _heartbeat_of(node: str) -> Callable[[Sample], HeartbeatSample]:
+def _wrenches() -> Callable[[Sample], WrenchSample]:
+    reader = WrenchReader()
+    return lambda sample: WrenchSample(reader.read(sample.message), sample.receipt_ns)
+
+
+def _drives() -> Callable[[Sample], DriveSample]:
+    reader = DriveReader()
+    return lambda sample: reader.read(sample.message, sample.receipt_ns)
+
+
+def _keys() -> Callable[[Sample], KeySample]:
+    reader = FieldReader(topics.TASK_KEY.type, ("scene_age",))
+
+    def key(sample: Sample) -> KeySample:
+        values = reader.read(sample.message)
+        assert values is not None  # a key holds no sequence of messages
+        return KeySample(values[0], sample.receipt_ns)
+
+    return key
+
+
+def _heartbeats_of(node: str) -> Callable[[Sample], HeartbeatSample]:
+    reader = HeartbeatReader()
+
     def heartbeat(sample: Sample) -> HeartbeatSample:
-        state = lifecycle_state_from_bytes(sample.message)
+        state, _ = reader.read(sample.message)
         return HeartbeatSample(node, state, sample.receipt_ns)
 
     return heartbeat

@@ -10,10 +10,7 @@ import math
 import time
 from typing import Any, Protocol
 
-import numpy as np
 from nav_msgs.msg import Odometry
-from rclpy.serialization import deserialize_message
-from sensor_msgs.msg import JointState
 
 from kv_action_router.encoding.camera import Intrinsics
 from kv_action_router.encoding.config import EncoderConfig
@@ -22,10 +19,11 @@ from kv_action_router.encoding.images import ColorImage, DepthImage, decode_colo
 from kv_action_router.encoding.odometry import OdometryEvent, OdometrySample
 from kv_action_router.encoding.stamps import Frame, ImagePairer, StampCheck
 from kv_action_router.errors import EncodingError, ImageError, InputError
+from kv_action_router.injection.signals import JointReading
 from kv_action_router.ros import qos, topics
-from kv_action_router.ros.conversions import drives_from_msg, imu_from_msg
 from kv_action_router.ros.conversions.fields import stamp_from_msg
 from kv_action_router.ros.streams import DataPlane, LatestReader, Sample
+from kv_action_router.ros.wire import DriveReader, HeartbeatReader, ImuReader, JointReader
 
 _JOINT_QUEUE = 16  # messages between two keys; drivers publish arm, gripper and wheels apart
 _UNPAIRED = 3  # color images in a row without depth that are worth an event; best effort loses one
@@ -58,10 +56,12 @@ class EncoderStreams:
         self.color = self._reader(topics.COLOR_IMAGE)
         self._depth = self._reader(topics.DEPTH_IMAGE)
         self._info = self._reader(topics.CAMERA_INFO)
-        self._imu = self._reader(topics.IMU)
+        self._imu = self._reader(topics.IMU, raw=True)
         self._odometry = self._reader(topics.ODOMETRY)
-        self._drives = self._reader(topics.DRIVE_STATE)
-        self._injector = self._reader(topics.HEARTBEATS["actuator_injector"])
+        self._drives = self._reader(topics.DRIVE_STATE, raw=True)
+        self._injector = self._reader(topics.HEARTBEATS["actuator_injector"], raw=True)
+        self._imu_reader, self._drive_reader = ImuReader(), DriveReader()
+        self._heartbeat_reader, self._joint_reader = HeartbeatReader(), JointReader()
         deep = qos.sensor()
         deep.depth = _JOINT_QUEUE
         self._joints = plane.reader(topics.JOINT_STATES, profile=deep, raw=True)
@@ -83,16 +83,20 @@ class EncoderStreams:
         samples = []
         while (sample := self._joints.take()) is not None:
             samples.append(sample)
-        wanted = set(encoder.joints.names)
-        used = []
+        wanted: set[str] | None = None
+        used: list[tuple[Sample, JointReading]] = []
         for sample in reversed(samples):
-            message = deserialize_message(sample.message, JointState)
-            used.append((sample, message))
-            wanted.difference_update(message.name)
+            reading = self._read_joints(sample)
+            if reading is None:
+                continue
+            used.append((sample, reading))
+            if wanted is None:
+                wanted = set(encoder.joints.names)
+            wanted.difference_update(reading.names)
             if not wanted:
                 break
-        for sample, message in reversed(used):
-            self._take_joint_message(encoder, sample, message)
+        for sample, reading in reversed(used):
+            self._take_reading(encoder, sample, reading)
 
     def take_pair(self) -> tuple[Frame, Frame] | None:
         """Return a new color image and its depth image, or None."""
@@ -131,36 +135,52 @@ class EncoderStreams:
     def take_body_inputs(self, encoder: KeyEncoder) -> None:
         """Take in epoch, odometry, IMU and drive feedback."""
         if (sample := self._injector.take()) is not None:
-            encoder.on_epoch(sample.message.epoch)
+            self._take_epoch(encoder, sample)
         if (sample := self._odometry.take()) is not None:
             self._on_odometry(encoder, odometry_from_msg(sample.message, sample.receipt_ns))
         if (sample := self._imu.take()) is not None:
-            encoder.inputs.on_imu(imu_from_msg(sample.message, sample.receipt_ns))
+            self._take_imu(encoder, sample)
         if (sample := self._drives.take()) is not None:
             try:
-                encoder.inputs.on_drives(drives_from_msg(sample.message, sample.receipt_ns))
+                drives = self._drive_reader.read(sample.message, sample.receipt_ns)
+                encoder.inputs.on_drives(drives)
             except InputError as error:
                 self._say.event(EncodingError(f"drive state refused: {error}"), "drive_state")
 
-    def _reader(self, topic: topics.Topic) -> LatestReader[Any]:
-        return self._plane.reader(topic, profile=qos.sensor())
-
-    def _take_joint_message(self, encoder: KeyEncoder, sample: Sample, message: JointState) -> None:
-        stamp = stamp_from_msg(message.header.stamp)
+    def _take_epoch(self, encoder: KeyEncoder, sample: Sample) -> None:
         try:
-            taken = encoder.joints.update(
-                message.name,
-                np.frombuffer(message.position),
-                np.frombuffer(message.velocity),
-                np.frombuffer(message.effort),
-                stamp,
-                sample.receipt_ns,
-            )
+            _, epoch = self._heartbeat_reader.read(sample.message)
+        except InputError as error:
+            self._say.warn("heartbeat", f"heartbeat refused: {error}")
+        else:
+            encoder.on_epoch(epoch)
+
+    def _take_imu(self, encoder: KeyEncoder, sample: Sample) -> None:
+        try:
+            encoder.inputs.on_imu(self._imu_reader.read(sample.message, sample.receipt_ns))
+        except InputError as error:
+            self._say.event(EncodingError(f"IMU refused: {error}"), "imu")
+
+    def _reader(self, topic: topics.Topic, *, raw: bool = False) -> LatestReader[Any]:
+        return self._plane.reader(topic, profile=qos.sensor(), raw=raw)
+
+    def _read_joints(self, sample: Sample) -> JointReading | None:
+        try:
+            return self._joint_reader.read(sample.message, sample.receipt_ns)
+        except InputError as error:
+            self._say.event(EncodingError(f"joint states refused: {error}"), "joint_states")
+            return None
+
+    def _take_reading(self, encoder: KeyEncoder, sample: Sample, reading: JointReading) -> None:
+        try:
+            taken = encoder.joints.update(*reading)
         except InputError as error:
             self._say.event(EncodingError(f"joint states refused: {error}"), "joint_states")
             return
         if taken:
-            self.joint_origin = Origin(sample.receipt_ns, sample.origin_ns, stamp or time.time_ns())
+            self.joint_origin = Origin(
+                sample.receipt_ns, sample.origin_ns, reading.stamp_ns or time.time_ns()
+            )
             if encoder.joints.velocity_estimated:
                 self._say.warn(
                     "velocity", "joint velocities are not measured: taken from positions"

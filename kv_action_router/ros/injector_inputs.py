@@ -6,20 +6,20 @@ from collections.abc import Sequence
 
 from lifecycle_msgs.msg import State
 from rclpy.qos import QoSProfile
-from rclpy.serialization import deserialize_message
 
 from kv_action_router.errors import InputError
 from kv_action_router.injection.signals import Inputs
 from kv_action_router.injection.stop_latch import StopRequest
 from kv_action_router.ros import qos, topics
-from kv_action_router.ros.conversions import (
-    chunk_from_msg,
-    execution_value_from_msg,
-    imu_from_msg,
-)
-from kv_action_router.ros.conversions.raw import lifecycle_state_from_bytes
-from kv_action_router.ros.joint_state_bytes import DriveStateBytes, JointStateBytes
+from kv_action_router.ros.conversions import execution_value_from_msg
 from kv_action_router.ros.streams import DataPlane, Sample
+from kv_action_router.ros.wire import (
+    ChunkReader,
+    DriveReader,
+    HeartbeatReader,
+    ImuReader,
+    JointReader,
+)
 
 _IMU_PERIOD_NS = 20_000_000  # more than its watchdog needs
 _TRIM_EVERY = 5  # of those IMU samples go into the slow trims; the rest are signs of life
@@ -42,15 +42,19 @@ class InjectorInputs:
         """
         self.inputs = Inputs()
         self._joints = plane.reader(topics.JOINT_STATES, profile=qos.sensor(), raw=True)
-        self._joint_reader = JointStateBytes()
-        self._chunks = plane.reader(topics.TRAJECTORY_CHUNK, profile=_deep(qos.command()))
+        self._joint_reader = JointReader()
+        profile = _deep(qos.command())
+        self._chunks = plane.reader(topics.TRAJECTORY_CHUNK, profile=profile, raw=True)
+        self._chunk_reader = ChunkReader()
         self._stops = plane.reader(topics.STOP, profile=_deep(qos.latched()))
         self._drives = plane.reader(topics.DRIVE_STATE, profile=qos.sensor(), raw=True)
-        self._drive_reader = DriveStateBytes()
+        self._drive_reader = DriveReader()
         self._imu = plane.reader(topics.IMU, profile=qos.sensor(), raw=True)
+        self._imu_reader = ImuReader()
         self._imu_count = 0
         self._execution = plane.reader(topics.EXECUTION_VALUE)
         self._imu_due_ns = 0
+        self._heartbeat_reader = HeartbeatReader()
         self._heartbeats = []
         for node in nodes:
             if node not in topics.HEARTBEATS:
@@ -95,7 +99,7 @@ class InjectorInputs:
 
     def _take_heartbeat(self, inputs: Inputs, node: str, beat: Sample) -> None:
         try:
-            state = lifecycle_state_from_bytes(beat.message)
+            state, _ = self._heartbeat_reader.read(beat.message)
         except InputError as error:
             self.malformed.append((f"heartbeat/{node}", str(error)))
             return
@@ -117,7 +121,7 @@ class InjectorInputs:
         if sample is None:
             return
         try:
-            inputs.chunk = chunk_from_msg(sample.message)
+            inputs.chunk = self._chunk_reader.read(sample.message)
         except InputError as error:
             self.malformed.append(("trajectory_chunk", str(error)))
 
@@ -128,8 +132,10 @@ class InjectorInputs:
         inputs.imu_receipt_ns = sample.receipt_ns
         self._imu_count += 1
         if self._imu_count % _TRIM_EVERY == 0:
-            message = deserialize_message(sample.message, topics.IMU.type)
-            inputs.imu = imu_from_msg(message, sample.receipt_ns)
+            try:
+                inputs.imu = self._imu_reader.read(sample.message, sample.receipt_ns)
+            except InputError as error:
+                self.malformed.append(("imu", str(error)))
 
     def _poll_execution(self, inputs: Inputs) -> None:
         sample = self._execution.take()

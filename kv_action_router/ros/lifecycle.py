@@ -23,8 +23,9 @@ from kv_action_router.msg import DecisionHeader, FailureEvent, Heartbeat
 from kv_action_router.ros import parameters
 from kv_action_router.ros.periodic import PeriodicThread
 from kv_action_router.ros.qos import HEARTBEAT_PERIOD_MS
-from kv_action_router.ros.streams import DataPlane
+from kv_action_router.ros.streams import BytesPublisher, DataPlane
 from kv_action_router.ros.topics import FAILURE_EVENT, HEARTBEATS
+from kv_action_router.ros.wire import FieldWriter
 
 C = TypeVar("C", bound=Configuration)
 
@@ -82,8 +83,11 @@ class StageNode(LifecycleNode, Generic[C]):
         self.config: C
         self._plane: DataPlane | None = None
         self._loops: list[Loop] = []
-        self._heartbeat_message = Heartbeat(node=name)
-        self._heartbeat_publisher: Any = None
+        self._beats = 0
+        self._heartbeat_writer = FieldWriter(
+            Heartbeat, ("node", "monotonic_ns", "sequence", "lifecycle_state", "epoch")
+        )
+        self._heartbeat_publisher: BytesPublisher | None = None
         self._heartbeat: PeriodicThread | None = None
         self._state_id = State.PRIMARY_STATE_UNCONFIGURED
         self._counts: dict[tuple[int, str], int] = {}
@@ -255,9 +259,7 @@ class StageNode(LifecycleNode, Generic[C]):
             raise
         topic = HEARTBEATS.get(self.get_name())
         if topic is not None:
-            self._heartbeat_publisher = self.create_publisher(
-                topic.type, topic.name, topic.profile()
-            )
+            self._heartbeat_publisher = BytesPublisher(self, topic)
             self._heartbeat = PeriodicThread(
                 HEARTBEAT_PERIOD_MS / 1e3,
                 self._beat,
@@ -290,7 +292,8 @@ class StageNode(LifecycleNode, Generic[C]):
     def _cleanup(self) -> None:
         if self._heartbeat is not None:
             self._heartbeat.stop()
-            self.destroy_publisher(self._heartbeat_publisher)
+            if self._heartbeat_publisher is not None:
+                self._heartbeat_publisher.close()
             self._heartbeat = self._heartbeat_publisher = None
         self.cleanup_stage()
         if self._plane is not None:
@@ -305,14 +308,13 @@ class StageNode(LifecycleNode, Generic[C]):
 
     def _beat(self) -> None:
         now = time.monotonic_ns()
-        if any(not loop.alive(now) for loop in self._loops):
-            return  # a node whose data loop hangs is not alive
-        message = self._heartbeat_message
-        message.monotonic_ns = now
-        message.sequence += 1
-        message.lifecycle_state = self._state_id
-        message.epoch = self.epoch
-        self._heartbeat_publisher.publish(message)
+        for loop in self._loops:
+            if not loop.alive(now):
+                return  # a node whose data loop hangs is not alive
+        self._beats += 1
+        values = (self.get_name(), now, self._beats, self._state_id, self.epoch)
+        assert self._heartbeat_publisher is not None  # made before the heartbeat's thread
+        self._heartbeat_publisher.publish(self._heartbeat_writer.write(values))
 
     def _autostart(self) -> None:
         self._autostart_timer.cancel()

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from rclpy.serialization import deserialize_message
 
 from kv_action_router.contracts import CacheMatch, StageCondition
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.ros import topics
-from kv_action_router.ros.conversions import (
-    condition_from_msg,
-    feedback_from_msg,
-    joints_from_msg,
-    match_from_msg,
-    obstacles_from_msg,
-)
-from kv_action_router.ros.match_glance import match_glance_from_bytes
+from kv_action_router.ros.conversions import condition_from_msg, obstacles_from_msg
 from kv_action_router.ros.streams import DataPlane
+from kv_action_router.ros.wire import FeedbackReader, GlanceReader, JointReader, MatchReader
 from kv_action_router.synthesis.measurement import in_model_order
 from kv_action_router.synthesis.synthesizer import BehaviorSynthesizer
 
@@ -32,10 +25,12 @@ class SynthesizerStreams:
     def __init__(self, plane: DataPlane, model: RobotModel) -> None:
         self.matches = plane.reader(topics.CACHE_MATCH, raw=True)
         self.conditions = plane.reader(topics.CONDITION)
-        self._joints = plane.reader(topics.JOINT_STATES)
-        self._feedback = plane.reader(topics.EXECUTION_FEEDBACK)
+        self._joints = plane.reader(topics.JOINT_STATES, raw=True)
+        self._feedback = plane.reader(topics.EXECUTION_FEEDBACK, raw=True)
         self._obstacles = plane.reader(topics.OBSTACLE_SPHERES)
         self._model = model
+        self._glance, self._match_reader = GlanceReader(), MatchReader()
+        self._feedback_reader, self._joint_reader = FeedbackReader(), JointReader()
 
     def take_conditions(self) -> list[StageCondition]:
         """Return all conditions that came, oldest first."""
@@ -49,19 +44,20 @@ class SynthesizerStreams:
         taken = self.matches.take()
         if taken is None:
             return None
-        if not synthesizer.wants(match_glance_from_bytes(taken.message), now_ns):
+        if not synthesizer.wants(self._glance.read(taken.message), now_ns):
             return None
-        return match_from_msg(deserialize_message(taken.message, topics.CACHE_MATCH.type))
+        return self._match_reader.read(taken.message)
 
     def take_feedback(self, synthesizer: BehaviorSynthesizer) -> None:
         """Hand over the newest execution feedback."""
         if (taken := self._feedback.take()) is not None:
-            synthesizer.tracking.feedback = feedback_from_msg(taken.message)
+            synthesizer.tracking.feedback = self._feedback_reader.read(taken.message)
 
     def take_measurements(self, synthesizer: BehaviorSynthesizer) -> None:
         """Hand over the newest joint state and the newest obstacles."""
         if (taken := self._joints.take_newest()) is not None:
-            sample = in_model_order(joints_from_msg(taken.message, taken.receipt_ns), self._model)
+            measured = self._joint_reader.sample(taken.message, taken.receipt_ns)
+            sample = in_model_order(measured, self._model)
             if sample is not None:
                 synthesizer.tracking.joints = sample
         if (taken := self._obstacles.take()) is not None:

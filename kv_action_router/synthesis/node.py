@@ -21,24 +21,20 @@ from typing import Any
 from rclpy.duration import Duration
 from threadpoolctl import threadpool_limits
 
-from kv_action_router.contracts import Stage, TrajectoryChunk
+from kv_action_router.contracts import TrajectoryChunk
 from kv_action_router.errors import RouterError, TaskTransitionError
 from kv_action_router.msg import EntryUpdate as EntryUpdateMessage
 from kv_action_router.msg import Stop
 from kv_action_router.msg import TaskState as TaskStateMessage
-from kv_action_router.msg import TrajectoryChunk as TrajectoryChunkMessage
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.ros import topics
-from kv_action_router.ros.conversions import (
-    chunk_to_msg,
-    entry_update_to_msg,
-    task_state_to_msg,
-)
+from kv_action_router.ros.conversions import entry_update_to_msg, task_state_to_msg
 from kv_action_router.ros.lifecycle import StageNode
 from kv_action_router.ros.process import run
-from kv_action_router.ros.streams import DataLoop
+from kv_action_router.ros.streams import BytesPublisher, DataLoop
 from kv_action_router.ros.synthesizer_streams import SynthesizerStreams
 from kv_action_router.ros.task_server import TaskServer, course_of
+from kv_action_router.ros.wire import ChunkWriter
 from kv_action_router.srv import InterruptExecution, ResumeExecution
 from kv_action_router.synthesis.config import SynthesisConfig
 from kv_action_router.synthesis.synthesizer import BehaviorSynthesizer
@@ -62,7 +58,7 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
         self._loop: DataLoop | None = None
         self._commands: queue.SimpleQueue[Callable[[int], None]] = queue.SimpleQueue()
         self._made: list[tuple[Callable[[Any], Any], Any]] = []
-        self._chunk_message = TrajectoryChunkMessage()
+        self._chunk_writer = ChunkWriter()
         self._state_message = TaskStateMessage()
         self._update_message = EntryUpdateMessage()
         self._state_sequence = 0
@@ -92,10 +88,11 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
         # Ids go on rising when the process is started again: the cache asks for newer ones.
         first = int(time.monotonic() * DECISIONS_A_SECOND) % 0x7FFFFFFF + 1
         for chunk in warm_up(model, config):
-            chunk_to_msg(chunk, self._chunk_message)
+            self._chunk_writer.write(chunk, 0)
         self._synthesizer = BehaviorSynthesizer(model, config, first_decision=first)
         self._streams = SynthesizerStreams(self.plane, model)
-        self._chunks = self._publisher(topics.TRAJECTORY_CHUNK)
+        self._chunks = BytesPublisher(self, topics.TRAJECTORY_CHUNK)
+        self._keep(BytesPublisher.close, self._chunks)
         self._states = self._publisher(topics.TASK_STATE)
         self._updates = self._publisher(topics.ENTRY_UPDATE)
         self._stops = self._publisher(topics.STOP)
@@ -184,12 +181,8 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
             )
 
     def _publish_chunk(self, chunk: TrajectoryChunk | None) -> None:
-        if chunk is None:
-            return
-        message = chunk_to_msg(chunk, self._chunk_message)
-        message.decision.header.stamp = self.get_clock().now().to_msg()
-        message.decision.stage_monotonic_ns[Stage.CHUNK] = _now()
-        self._chunks.publish(message)
+        if chunk is not None:
+            self._chunks.publish(self._chunk_writer.write(chunk, _now()))
 
     def _publish_state(self, now_ns: int) -> None:
         tasks = self.synthesizer.tasks
