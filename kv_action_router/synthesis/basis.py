@@ -6,6 +6,7 @@ states and checking limits are each one small matrix product.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -27,9 +28,12 @@ class Basis:
 
     Attributes:
         knots: (n + DEGREE + 1,) on [0, 1].
+        breaks: ends of the spans on [0, 1], one more than spans.
+        pieces: the spans' polynomials in the share of the span, terms 0 to 5 a span, one below the
+            other (6 spans, n).
         checks: instants at which limits are checked (m,).
-        positions: values at ``checks`` (m, n).
-        rates: derivatives 1 to 3 with respect to s at ``checks``, one below the other (3 m, n).
+        checked: values and derivatives 1 to 3 with respect to s at ``checks``, one beside the other
+            (n, 4 m): rows of coefficients (d, n) times it are rows of samples.
         samples: instants at which a fit wants its samples (l,).
         start: coefficients 0 to 2 from position, velocity and acceleration at s = 0 (3, 3).
         end: coefficients n-3 to n-1 from the same at s = 1 (3, 3).
@@ -44,9 +48,10 @@ class Basis:
     """
 
     knots: FloatArray
+    breaks: FloatArray
+    pieces: FloatArray
     checks: FloatArray
-    positions: FloatArray
-    rates: FloatArray
+    checked: FloatArray
     samples: FloatArray
     start: FloatArray
     end: FloatArray
@@ -80,10 +85,28 @@ class Basis:
         return coefficients
 
 
+@lru_cache(maxsize=16)
 def uniform_knots(size: int) -> FloatArray:
-    """Return clamped uniform knots on [0, 1] for ``size`` coefficients."""
+    """Return clamped uniform knots on [0, 1] for ``size`` coefficients; not to be written to."""
     inner = np.linspace(0.0, 1.0, size - DEGREE + 1)
-    return np.concatenate((np.zeros(DEGREE), inner, np.ones(DEGREE)))
+    knots = np.concatenate((np.zeros(DEGREE), inner, np.ones(DEGREE)))
+    knots.flags.writeable = False
+    return knots
+
+
+def taylor(spline: BSpline, breaks: FloatArray) -> FloatArray:
+    """Return a spline's polynomials in the share of each span (spans, DEGREE + 1, n).
+
+    Args:
+        spline: of this degree.
+        breaks: its knots without repetition (spans + 1,).
+    """
+    lengths = np.diff(breaks)[:, None]
+    terms = [
+        spline(breaks[:-1], order) * (lengths**order / math.factorial(order))
+        for order in range(DEGREE + 1)
+    ]
+    return np.stack(terms, axis=1)
 
 
 @lru_cache(maxsize=16)
@@ -106,9 +129,12 @@ def basis(size: int) -> Basis:
     inner = np.linalg.pinv(design[:, ENDS:-ENDS]) if size > FEWEST else np.empty((0, len(samples)))
     return Basis(
         knots=knots,
+        breaks=knots[DEGREE:-DEGREE],
+        pieces=taylor(unit, knots[DEGREE:-DEGREE]).reshape(-1, size),
         checks=checks,
-        positions=unit(checks),
-        rates=np.concatenate((unit(checks, 1), unit(checks, 2), jerk)),
+        checked=np.ascontiguousarray(
+            np.concatenate((unit(checks), unit(checks, 1), unit(checks, 2), jerk)).T
+        ),
         samples=samples,
         start=start,
         end=np.linalg.inv(at_end),

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from kv_action_router.contracts import (
     CHUNK_DURATION,
-    CHUNK_SAMPLES,
     AuxiliaryOutput,
     ChunkKind,
     Decision,
@@ -55,23 +52,23 @@ class ChunkMaker:
             outputs: timed outputs of the stage.
             outputs_origin_ns: CLOCK_MONOTONIC that their times count from [ns].
         """
-        samples = np.empty((CHUNK_SAMPLES, 2 * self._count))
-        positions, velocities = reference.chunk(anchor_ns)
-        samples[:, : self._count] = positions
-        samples[:, self._count :] = velocities
+        samples = reference.samples(anchor_ns)
+        last = samples[-1, self._count :].tolist()
         return TrajectoryChunk(
             decision=decision,
             kind=kind,
             anchor_ns=anchor_ns,
             columns=self.columns,
             samples=samples,
-            auxiliary=_auxiliary(outputs, (anchor_ns - outputs_origin_ns) * 1.0e-9),
+            auxiliary=_auxiliary(outputs, (anchor_ns - outputs_origin_ns) * 1.0e-9)
+            if outputs
+            else (),
             entry_id=entry[0],
             entry_version=entry[1],
             task=task,
             stage=stage,
             phase=phase,
-            ends_at_rest=bool(np.abs(velocities[-1]).max() < STILL),
+            ends_at_rest=max(last) < STILL and min(last) > -STILL,
         )
 
 

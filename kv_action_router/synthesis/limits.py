@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -43,7 +44,7 @@ class Load(NamedTuple):
     @property
     def stretch(self) -> float:
         """By how much the duration must grow to bring all three to 1 (1 / stretch^k each)."""
-        return max(self.velocity, float(np.sqrt(self.acceleration)), float(np.cbrt(self.jerk)))
+        return max(self.velocity, math.sqrt(self.acceleration), math.cbrt(self.jerk))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +61,18 @@ class MotionLimits:
     velocity: FloatArray
     acceleration: FloatArray
     jerk: FloatArray
+    _rates: FloatArray = field(init=False, repr=False, compare=False)  # the last three (3, n)
 
     def __post_init__(self) -> None:
+        shape = (len(self.names),)
         rates = (self.velocity, self.acceleration, self.jerk)
-        good = all(rate.shape == (len(self.names),) and bool((rate > 0.0).all()) for rate in rates)
-        if not good or not (self.lower < self.upper).all() or not np.isfinite(rates).all():
+        if any(rate.shape != shape for rate in rates):
             self._refuse()
+        table = np.array(rates)
+        good = table.min() > 0.0 and table.max() < np.inf  # NaN compares false
+        if not good or not (self.lower < self.upper).all():
+            self._refuse()
+        object.__setattr__(self, "_rates", table)
 
     def _refuse(self) -> None:
         count = len(self.names)
@@ -129,10 +136,10 @@ class MotionLimits:
 
     def load_of_peaks(self, peaks: FloatArray) -> Load:
         """Return how much of the limits peaks of velocity, acceleration and jerk (3, n) use."""
-        shares = peaks / np.array((self.velocity, self.acceleration, self.jerk))
-        worst = shares.max(axis=1)
-        joint = int(shares[int(worst.argmax())].argmax())
-        return Load(float(worst[0]), float(worst[1]), float(worst[2]), joint)
+        velocity, acceleration, jerk = shares = (peaks / self._rates).tolist()
+        worst = max(map(max, shares))
+        row = next(row for row in shares if worst in row)
+        return Load(max(velocity), max(acceleration), max(jerk), row.index(worst))
 
     def check_positions(self, positions: FloatArray) -> None:
         """Refuse positions (m, n) outside the limits.
@@ -140,7 +147,10 @@ class MotionLimits:
         Raises:
             LimitError: naming the joint, its limit and the position.
         """
-        low, high = positions.min(axis=0), positions.max(axis=0)
+        self.check_range(positions.min(axis=0), positions.max(axis=0))
+
+    def check_range(self, low: FloatArray, high: FloatArray) -> None:
+        """Refuse lowest and highest positions, each (n,), as :meth:`check_positions` does."""
         below = low < self.lower - POSITION_SLACK
         above = high > self.upper + POSITION_SLACK
         if below.any():

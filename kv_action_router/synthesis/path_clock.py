@@ -23,6 +23,14 @@ class PathTime(NamedTuple):
     bend: FloatArray  # [1/s^2]
 
 
+class Moment(NamedTuple):
+    """The same at one instant, without the second derivative."""
+
+    position: float
+    rate: float
+    change: float  # [1/s]
+
+
 class RateChange(NamedTuple):
     """A cubic change of the rate, and a constant rate after it.
 
@@ -67,6 +75,28 @@ def path_time(change: RateChange, instants: FloatArray) -> PathTime:
     return PathTime(position, rate, np.where(moving, slope_now, 0.0), np.where(moving, bend, 0.0))
 
 
+def path_moment(change: RateChange, instant: float) -> Moment:
+    """Evaluate a rate change at one instant after its origin [s], as :func:`path_time` does."""
+    length, last = change.duration, change.last
+    if length <= 0.0:
+        return Moment(change.position + last * instant, last, 0.0)
+    first = change.first
+    if instant < 0.0:
+        return Moment(change.position + first * instant, first, 0.0)
+    slope, rise = change.slope * length, last - first
+    if instant >= length:
+        way = first + slope / 12.0 + rise / 2.0
+        return Moment(change.position + way * length + (instant - length) * last, last, 0.0)
+    x = instant / length
+    x2 = x * x
+    x3 = x2 * x
+    way = first * x + slope * (x2 * x2 / 4.0 - 2.0 * x3 / 3.0 + x2 / 2.0)
+    way += rise * (x3 - x2 * x2 / 2.0)
+    rate = first + slope * (x3 - 2.0 * x2 + x) + rise * (3.0 * x2 - 2.0 * x3)
+    slope_now = (slope * (3.0 * x2 - 4.0 * x + 1.0) + rise * 6.0 * (x - x2)) / length
+    return Moment(change.position + way * length, rate, slope_now)
+
+
 class PathClock:
     """Motion time as a function of CLOCK_MONOTONIC.
 
@@ -83,22 +113,26 @@ class PathClock:
         """Rate that it has or goes to: 1 = runs, 0 = stands."""
         return self._change.last
 
-    @property
-    def origin_ns(self) -> int:
-        """Beginning of the newest change; instants before it are not known any more."""
-        return self._change.origin_ns
-
     def at(self, now_ns: int, offsets: FloatArray) -> PathTime:
         """Return motion time at ``now_ns`` plus offsets [s] (m,)."""
         return path_time(self._change, (now_ns - self._change.origin_ns) * 1.0e-9 + offsets)
 
+    def moment(self, now_ns: int) -> Moment:
+        """Return motion time and rate at one instant."""
+        change = self._change
+        return path_moment(change, (now_ns - change.origin_ns) * 1.0e-9)
+
+    def steady(self, now_ns: int) -> bool:
+        """Say whether the rate is constant from now on."""
+        change = self._change
+        return change.duration <= 0.0 or (now_ns - change.origin_ns) * 1.0e-9 >= change.duration
+
     def candidate(self, now_ns: int, rate: float, duration: float) -> RateChange:
         """Return the change that goes from the present to another rate, without making it."""
-        present = self.at(now_ns, np.zeros(1))
-        first, slope = float(present.rate[0]), float(present.change[0])
+        position, first, slope = self.moment(now_ns)
         if slope < 0.0 and rate == 0.0:  # a longer one would run backward
             duration = min(duration, 3.0 * first / -slope)
-        return RateChange(now_ns, float(present.position[0]), first, slope, rate, duration)
+        return RateChange(now_ns, position, first, slope, rate, duration)
 
     def change(self, change: RateChange) -> None:
         """Make a change that came from :meth:`candidate`."""

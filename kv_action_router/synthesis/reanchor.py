@@ -16,9 +16,9 @@ import numpy.typing as npt
 from kv_action_router.contracts import FloatArray
 from kv_action_router.errors import LimitError, ReanchorError
 from kv_action_router.robots.turns import whole_turns
-from kv_action_router.synthesis.basis import DEGREE, ENDS, basis
+from kv_action_router.synthesis.basis import DEGREE, ENDS, Basis, basis
 from kv_action_router.synthesis.limits import MotionLimits
-from kv_action_router.synthesis.retime import load_of, slow_down, within
+from kv_action_router.synthesis.retime import load_of_shape, slow_down, within
 from kv_action_router.synthesis.spline import Motion, MotionState
 
 SHORTEST_JOINED = 0.02  # [s] tried first
@@ -45,8 +45,22 @@ def joined(
         fade: time after which another velocity or acceleration at the start is made up for [s]; a
             span of the knots is its resolution, three of them the least.
     """
-    size = len(motion.coefficients)
-    table = basis(size)
+    table = basis(len(motion.coefficients))
+    correction = _correction(table, motion, start, end, duration)
+    fading = _fading(table, fade / duration)
+    if fading is None:
+        return Motion.uniform(motion.coefficients + table.quintic @ correction, duration)
+    deviation = correction[1:ENDS].copy()
+    correction[1:ENDS] = 0.0
+    coefficients = motion.coefficients + table.quintic @ correction
+    coefficients[: len(fading)] += fading @ deviation
+    return Motion.uniform(coefficients, duration)
+
+
+def _correction(
+    table: Basis, motion: Motion, start: MotionState, end: FloatArray, duration: float
+) -> FloatArray:
+    """Return by how much both ends change, as ``Basis.quintic`` takes it (6, n)."""
     correction = np.empty((2 * ENDS, motion.coefficients.shape[1]))
     correction[0] = start.position
     correction[1] = start.velocity * duration
@@ -55,15 +69,16 @@ def joined(
     correction[ENDS] = end
     correction[ENDS + 1 :] = 0.0
     correction[ENDS:] -= table.at_end @ motion.coefficients[-ENDS:]
-    spans = fade / duration * (size - DEGREE)
-    row = max(0, math.ceil(spans) - ENDS) if spans < size else size
-    if row >= len(table.fading):
-        return Motion.uniform(motion.coefficients + table.quintic @ correction, duration)
-    fading = table.fading[row] @ correction[1:ENDS]
-    correction[1:ENDS] = 0.0
-    coefficients = motion.coefficients + table.quintic @ correction
-    coefficients[: len(fading)] += fading
-    return Motion.uniform(coefficients, duration)
+    return correction
+
+
+def _fading(table: Basis, share: float) -> FloatArray | None:
+    """Return the deviation that is over after a share of the duration; None = it lasts longer."""
+    spans = share * (table.size - DEGREE)
+    if spans >= table.size:
+        return None
+    row = max(0, math.ceil(spans) - ENDS)
+    return table.fading[row] if row < len(table.fading) else None
 
 
 def faded(
@@ -78,21 +93,30 @@ def faded(
         end: of ``whole``.
         limits: to keep.
     """
+    table = basis(len(shape.coefficients))
     duration = whole.duration
-    scale = shape.duration / duration
-    begin = shape.state(0.0)
-    speed = np.abs(start.velocity - begin.velocity * scale).max()
-    rate = np.abs(start.acceleration - begin.acceleration * scale**2).max()
-    if max(speed, rate) < SAME_START:
+    correction = _correction(table, shape, start, end, duration)
+    speeds, rates = np.abs(correction[1:ENDS])
+    if max(speeds.max() / duration, rates.max() / duration**2) < SAME_START:
         return whole
+    begin = table.at_start[1:] @ shape.coefficients[:ENDS]
+    correction[1:ENDS] = 0.0
+    joined_ends = shape.coefficients + table.quintic @ correction
     for stretch in STRETCHES:
+        length = duration * stretch
+        deviation = np.array((start.velocity * length, start.acceleration * length**2)) - begin
         for fade in FADES:
             if fade >= duration:
                 break
-            made = joined(shape, start, end, duration * stretch, fade)
+            fading = _fading(table, fade / length)
+            if fading is None:
+                coefficients = joined_ends + table.quintic[:, 1:ENDS] @ deviation
+            else:
+                coefficients = joined_ends.copy()
+                coefficients[: len(fading)] += fading @ deviation
             try:
-                if within(load_of(made, limits)):
-                    return made
+                if within(load_of_shape(coefficients, length, limits)):
+                    return Motion.uniform(coefficients, length)
             except LimitError:
                 continue  # it swings out of the joints' range: a shorter one may not
     return whole

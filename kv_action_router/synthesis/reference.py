@@ -10,7 +10,6 @@ from kv_action_router.synthesis.path_clock import PathClock, RateChange, path_ti
 from kv_action_router.synthesis.spline import Motion, MotionState
 
 STILL = 1.0e-9  # [rad/s] below it a reference stands
-_ZERO = np.zeros(1)
 _CHUNK_TIMES: FloatArray = np.arange(CHUNK_SAMPLES, dtype=float) * CHUNK_PERIOD
 _SHORTEST_BRAKE = 0.02  # [s]
 _LONGEST_BRAKE = 3.0  # [s]
@@ -40,29 +39,47 @@ class Reference:
 
     def chunk(self, anchor_ns: int) -> tuple[FloatArray, FloatArray]:
         """Return positions and velocities of a chunk's samples, each (100, n)."""
-        time = self._clock.at(anchor_ns, _CHUNK_TIMES)
-        velocity = self.motion.derivative(time.position, 1)
-        velocity *= time.rate[:, None]
-        return self.motion.derivative(time.position, 0), velocity
+        samples = self.samples(anchor_ns)
+        size = samples.shape[1] // 2
+        return samples[:, :size], samples[:, size:]
+
+    def samples(self, anchor_ns: int) -> FloatArray:
+        """Return a chunk's samples (100, 2 n): all positions, then all velocities."""
+        clock, motion = self._clock, self.motion
+        size = motion.coefficients.shape[1]
+        samples = np.empty((CHUNK_SAMPLES, 2 * size))
+        if clock.steady(anchor_ns):
+            position, rate, _ = clock.moment(anchor_ns)
+            if rate == 0.0 or position >= motion.duration:
+                samples[:, :size], samples[:, size:] = self.position(anchor_ns), 0.0
+            elif rate == 1.0:
+                motion.sample(_CHUNK_TIMES + position, samples)
+            else:
+                motion.sample(_CHUNK_TIMES * rate + position, samples)
+                samples[:, size:] *= rate
+            return samples
+        time = clock.at(anchor_ns, _CHUNK_TIMES)
+        motion.sample(time.position, samples)
+        samples[:, size:] *= time.rate[:, None]
+        return samples
 
     def state(self, now_ns: int) -> MotionState:
         """Return position, velocity and acceleration at an instant."""
-        time = self._clock.at(now_ns, _ZERO)
-        rate = float(time.rate[0])
-        position, velocity, acceleration = self.motion.state(float(time.position[0]))
+        time, rate, change = self._clock.moment(now_ns)
+        position, velocity, acceleration = self.motion.state(time)
+        if rate == 1.0 and change == 0.0:
+            return MotionState(position, velocity, acceleration)
         return MotionState(
-            position,
-            velocity * rate,
-            acceleration * (rate * rate) + velocity * float(time.change[0]),
+            position, velocity * rate, acceleration * (rate * rate) + velocity * change
         )
 
     def position(self, now_ns: int) -> FloatArray:
         """Return the positions (n,) at an instant."""
-        return self.motion.derivative(self.motion_time(now_ns), 0)
+        return self.motion.position(self._clock.moment(now_ns).position)
 
     def motion_time(self, now_ns: int) -> float:
         """Return how much of the motion has been run through [s], 0 to its duration."""
-        return min(max(float(self._clock.at(now_ns, _ZERO).position[0]), 0.0), self.motion.duration)
+        return min(max(self._clock.moment(now_ns).position, 0.0), self.motion.duration)
 
     def phase(self, now_ns: int) -> float:
         """Return the share of the stage's motion that is done, 0 to 1."""
@@ -76,10 +93,10 @@ class Reference:
 
     def at_rest(self, now_ns: int) -> bool:
         """Say whether the reference stands still from this instant on."""
-        time = self._clock.at(now_ns, _ZERO)
-        if float(time.position[0]) >= self.motion.duration:
+        time, rate, _ = self._clock.moment(now_ns)
+        if time >= self.motion.duration:
             return True
-        return float(time.rate[0]) < STILL and self._clock.target_rate == 0.0
+        return rate < STILL and self._clock.target_rate == 0.0
 
     @property
     def stops(self) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from kv_action_router.contracts import FloatArray
 from kv_action_router.errors import LimitError
 from kv_action_router.synthesis.basis import basis
 from kv_action_router.synthesis.limits import RATIO_SLACK, Load, MotionLimits
@@ -23,16 +24,27 @@ def load_of(motion: Motion, limits: MotionLimits) -> Load:
         LimitError: a position is outside its limits; slowing down can't mend that.
     """
     if motion.is_uniform():
-        table = basis(len(motion.coefficients))
-        limits.check_positions(table.positions @ motion.coefficients)
-        rates = (table.rates @ motion.coefficients).reshape(3, len(table.checks), -1)
-        scale = 1.0 / motion.duration
-        peaks = np.abs(rates).max(axis=1)
-        return limits.load_of_peaks(peaks * np.array([[scale], [scale**2], [scale**3]]))
+        return load_of_shape(motion.coefficients, motion.duration, limits)
     spans = len(np.unique(motion.knots)) - 1
     times = np.linspace(0.0, motion.duration, 12 * spans + 1)
     limits.check_positions(motion.derivative(times, 0))
     return limits.load(*(motion.derivative(times, order) for order in (1, 2, 3)))
+
+
+def load_of_shape(coefficients: FloatArray, duration: float, limits: MotionLimits) -> Load:
+    """Return the same for coefficients (m, n) on uniform knots and a duration [s].
+
+    Raises:
+        LimitError: as :func:`load_of`.
+    """
+    samples = coefficients.T @ basis(len(coefficients)).checked
+    samples = samples.reshape(len(samples), 4, -1)
+    high, low = samples.max(axis=2).T, samples.min(axis=2).T  # (4, n)
+    limits.check_range(low[0], high[0])
+    peaks = np.maximum(high[1:], -low[1:])
+    scale = 1.0 / duration
+    peaks *= np.array(((scale,), (scale * scale,), (scale * scale * scale,)))
+    return limits.load_of_peaks(peaks)
 
 
 def within(load: Load) -> bool:

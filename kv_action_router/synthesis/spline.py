@@ -13,7 +13,16 @@ from scipy.interpolate import BSpline, make_interp_spline
 
 from kv_action_router.contracts import BehaviorValue, FloatArray, Pose
 from kv_action_router.errors import InputError
-from kv_action_router.synthesis.basis import DEGREE, ENDS, Basis, basis, uniform_knots
+from kv_action_router.synthesis.basis import (
+    DEGREE,
+    ENDS,
+    FEWEST,
+    Basis,
+    basis,
+    taylor,
+    uniform_knots,
+)
+from kv_action_router.synthesis.pieces import Pieces
 
 SHORTEST = 1.0e-3  # [s] a motion's least duration
 HOLD_DURATION = 0.1  # [s] of a motion that stays where it is
@@ -44,12 +53,14 @@ class Motion:
     Attributes:
         knots: [s] (m + DEGREE + 1,).
         coefficients: [rad] (m, n).
+        duration: length [s].
     """
 
     knots: FloatArray
     coefficients: FloatArray
-    _uniform: bool = field(default=False, repr=False, compare=False)
-    _spline: BSpline = field(init=False, repr=False, compare=False)
+    _uniform: bool | None = field(default=None, repr=False, compare=False)  # None = not known yet
+    duration: float = field(init=False, repr=False, compare=False)
+    _pieces: Pieces | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         count = len(self.coefficients)
@@ -63,8 +74,8 @@ class Motion:
             raise InputError("coefficients", "finite", "NaN or infinity")
         if not self._uniform:
             _check_knots(self.knots)
-        spline = BSpline.construct_fast(self.knots, self.coefficients, DEGREE)
-        object.__setattr__(self, "_spline", spline)
+        object.__setattr__(self, "duration", float(self.knots[-1]))
+        object.__setattr__(self, "_pieces", None)  # made when it is first evaluated
 
     # --- making ---------------------------------------------------------------------------
 
@@ -134,7 +145,8 @@ class Motion:
             raise InputError("dimensions", f"complete, with {', '.join(missing)}", value.dimensions)
         order = [columns[name] for name in wanted]
         knots = np.asarray(value.knots, dtype=float)
-        return cls(knots, np.ascontiguousarray(value.coefficients[:, order], dtype=float))
+        coefficients = np.ascontiguousarray(value.coefficients[:, order], dtype=float)
+        return cls(knots, coefficients, _uniform=_made_uniform(knots, len(coefficients)) or None)
 
     def to_behavior(
         self, subtask: str, joint_names: tuple[str, ...], target: Pose | None
@@ -154,11 +166,6 @@ class Motion:
     # --- reading --------------------------------------------------------------------------
 
     @property
-    def duration(self) -> float:
-        """Length [s]."""
-        return float(self.knots[-1])
-
-    @property
     def start(self) -> FloatArray:
         """First position (n,) [rad]."""
         first: FloatArray = self.coefficients[0]
@@ -172,27 +179,53 @@ class Motion:
 
     def derivative(self, times: FloatArray | float, order: int) -> FloatArray:
         """Return a derivative (0 = position) at times [s]: (m, n), or (n,) for one time."""
-        inside = np.clip(times, 0.0, self.knots[-1])
-        values: FloatArray = self._spline(inside, order)
+        rows = np.atleast_1d(np.asarray(times, dtype=float))
+        values = self.pieces().derivative(np.clip(rows, 0.0, self.duration), order)
         if order:
-            outside = (np.asarray(times) < 0.0) | (np.asarray(times) > self.knots[-1])
-            values[outside] = 0.0
-        return values
+            values[(rows < 0.0) | (rows > self.duration)] = 0.0
+        return values if np.ndim(times) else values[0]
+
+    def position(self, time: float) -> FloatArray:
+        """Return the position (n,) at one time [s]."""
+        return self.pieces().value(min(max(time, 0.0), self.duration))
 
     def state(self, time: float) -> MotionState:
         """Return position, velocity and acceleration at one time [s]."""
-        return MotionState(
-            self.derivative(time, 0), self.derivative(time, 1), self.derivative(time, 2)
-        )
+        state = self.pieces().state(min(max(time, 0.0), self.duration))
+        if not 0.0 <= time <= self.duration:
+            state[1:] = 0.0
+        return MotionState(state[0], state[1], state[2])
+
+    def sample(self, times: FloatArray, samples: FloatArray) -> None:
+        """Write positions and velocities side by side (m, 2 n) for rising times [s] (m,)."""
+        inside = len(times)
+        if times[-1] > self.duration:
+            inside = int(times.searchsorted(self.duration, side="right"))
+        outside = int(times.searchsorted(0.0)) if times[0] < 0.0 else 0
+        size = self.coefficients.shape[1]
+        if inside > outside:
+            self.pieces().sample(times[outside:inside], samples[outside:inside])
+        for rows, point in ((samples[:outside], self.start), (samples[inside:], self.end)):
+            if len(rows):
+                rows[:, :size], rows[:, size:] = point, 0.0
+
+    def pieces(self) -> Pieces:
+        """Return its polynomials."""
+        pieces = self._pieces
+        if pieces is None:
+            pieces = _pieces_of(self)
+            object.__setattr__(self, "_pieces", pieces)
+        return pieces
 
     # --- uniform form ---------------------------------------------------------------------
 
     def is_uniform(self) -> bool:
         """Say whether the knots are uniform, so that the tables of ``basis`` apply."""
-        if self._uniform:
-            return True
-        table = uniform_table(len(self.coefficients))
-        return bool(np.abs(self.knots - table.knots * self.duration).max() < 1.0e-9)
+        if self._uniform is None:
+            table = uniform_table(len(self.coefficients))
+            uniform = bool(np.abs(self.knots - table.knots * self.duration).max() < 1.0e-9)
+            object.__setattr__(self, "_uniform", uniform)
+        return bool(self._uniform)
 
     def remainder(self, time: float, size: int) -> Motion:
         """Return what is left after a time [s], on uniform knots with ``size`` coefficients.
@@ -231,6 +264,26 @@ def fit_motion(
     scale = np.array([[1.0], [duration], [duration * duration]])
     coefficients = basis(size).fit(positions, np.array(start) * scale, np.array(end) * scale)
     return Motion.uniform(coefficients, duration)
+
+
+def _pieces_of(motion: Motion) -> Pieces:
+    knots, coefficients = motion.knots, motion.coefficients
+    size = coefficients.shape[1]
+    if motion.is_uniform():
+        table = basis(len(coefficients))
+        return Pieces(
+            table.breaks * motion.duration, (table.pieces @ coefficients).reshape(-1, DEGREE + 1, size)
+        )
+    breaks = np.unique(knots)
+    spline = BSpline(knots, coefficients, DEGREE)
+    return Pieces(breaks, taylor(spline, breaks))
+
+
+def _made_uniform(knots: FloatArray, size: int) -> bool:
+    """Say whether knots are bit by bit those of a uniform motion, and so beyond doubt."""
+    if len(knots) != size + DEGREE + 1 or size < FEWEST or not SHORTEST <= knots[-1] < np.inf:
+        return False
+    return bool((knots == uniform_knots(size) * knots[-1]).all())
 
 
 def _check_knots(knots: FloatArray) -> None:
