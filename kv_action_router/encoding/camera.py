@@ -84,6 +84,8 @@ class Camera:
 
     Attributes:
         origin: optical center in the base frame [m] (3,).
+        shape: height and width [px].
+        focal_length: mean of both [px].
         rays: per pixel the base-frame direction of unit *depth* (height, width, 3) float32, so the
             point at depth d is ``origin + d * ray``.
     """
@@ -95,19 +97,11 @@ class Camera:
         orientation: Sequence[float],
     ) -> None:
         self.intrinsics = intrinsics
+        self.shape = (intrinsics.height, intrinsics.width)
+        self.focal_length = 0.5 * (intrinsics.fx + intrinsics.fy)
         self.origin: FloatArray = np.array(position, dtype=float)
         self.rotation = rotation_from_quaternion(orientation)
         self.rays: npt.NDArray[np.float32] = self._rays()
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Height and width [px]."""
-        return self.intrinsics.height, self.intrinsics.width
-
-    @property
-    def focal_length(self) -> float:
-        """Mean focal length [px]."""
-        return 0.5 * (self.intrinsics.fx + self.intrinsics.fy)
 
     def check_size(self, shape: tuple[int, ...], name: str) -> None:
         """Refuse an image that does not belong to this calibration.

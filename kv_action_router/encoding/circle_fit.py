@@ -10,6 +10,7 @@ import numpy as np
 from kv_action_router.contracts import FloatArray
 
 _ITERATIONS = 12
+_PRIOR = 1e-9  # of the center: keeps the equations solvable
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,38 +46,78 @@ def fit_circle(
     """
     if len(points) < 6:
         return None
-    center = np.array(start, dtype=float)
+    x, y = float(start[0]), float(start[1])
     shift, bound = 0.0, 3.0 * noise  # more than a pixel is another circle
     scale = radius  # wide at first: the start may be far off when the target is partly hidden
     floor = 4.0 * noise
-    prior = np.diag((1e-9, 1e-9, 1.0))
-    jacobian = np.full((len(points), 3), -1.0)
-    normal = prior
+    rows = np.empty((4, len(points)))  # derivatives by x, y and shift; residual
+    rows[2] = -1.0
+    spread = 0.0, 0.0, 0.0
     for _ in range(_ITERATIONS):
-        offset = center - points
-        distance = np.hypot(offset[:, 0], offset[:, 1]) + 1e-9
-        jacobian[:, :2] = offset / distance[:, None]
-        residual = distance - (radius + shift)
-        weight = np.maximum(1.0 - (residual / scale) ** 2, 0.0) ** 2
-        weighted = (jacobian * weight[:, None]).T
-        normal = weighted @ jacobian + prior
-        gradient = weighted @ residual
-        gradient[2] += shift
-        step = np.linalg.solve(normal, -gradient)
-        length = math.hypot(step[0], step[1])
+        _distances(points, x, y, radius + shift, rows)
+        weight = rows[3] * (1.0 / scale)
+        weight *= weight
+        np.subtract(1.0, weight, out=weight)
+        np.maximum(weight, 0.0, out=weight)
+        weight *= weight
+        solution = _solve((rows[:3] * weight).dot(rows.T).tolist(), shift)
+        if solution is None:
+            return None
+        (dx, dy, change), spread = solution
+        length = math.hypot(dx, dy)
         if length > radius:
-            step *= radius / length
-        center += step[:2]
-        shift = min(max(shift + float(step[2]), -bound), bound)
+            shrink = radius / length
+            dx, dy, change = dx * shrink, dy * shrink, change * shrink
+        x, y = x + dx, y + dy
+        shift = min(max(shift + change, -bound), bound)
         if length < 0.01 * noise and scale <= floor:
             break
         scale = max(floor, 0.5 * scale)
-    offset = points - center
-    residual = np.hypot(offset[:, 0], offset[:, 1]) - radius - shift
-    inside = np.abs(residual) < floor
-    count = int(inside.sum())
+    _distances(points, x, y, radius + shift, rows)
+    square = rows[3] * rows[3]
+    inside = square < floor * floor
+    count = int(np.count_nonzero(inside))
     if count < 6:
         return None
-    deviation = float(np.sqrt(np.mean(residual[inside] ** 2)))
-    covariance = np.linalg.inv(normal)[:2, :2] * max(noise, deviation) ** 2
-    return CircleFit(center, covariance, count, deviation)
+    deviation = math.sqrt(square.dot(inside) / count)
+    xx, xy, yy = (max(noise, deviation) ** 2 * value for value in spread)
+    return CircleFit(np.array((x, y)), np.array(((xx, xy), (xy, yy))), count, deviation)
+
+
+def _distances(points: FloatArray, x: float, y: float, radius: float, rows: FloatArray) -> None:
+    """Write the direction from each point to (x, y), and its distance from the circle."""
+    toward_x, toward_y, residual = rows[0], rows[1], rows[3]
+    np.subtract(x, points[:, 0], out=toward_x)
+    np.subtract(y, points[:, 1], out=toward_y)
+    np.hypot(toward_x, toward_y, out=residual)
+    residual += 1e-9
+    toward_x /= residual
+    toward_y /= residual
+    residual -= radius
+
+
+def _solve(
+    sums: list[list[float]], shift: float
+) -> tuple[tuple[float, float, float], tuple[float, float, float]] | None:
+    """Return the step in x, y and shift, and xx, xy, yy of the inverse normal matrix.
+
+    The inverse of a symmetric 3 x 3 matrix by its cofactors; None when it is singular.
+
+    Args:
+        sums: normal matrix (3, 3) without the priors, and the gradient as its fourth column.
+        shift: present one, drawn to zero by its prior.
+    """
+    (a, b, c, u), (_, d, e, v), (_, _, f, w) = sums
+    a, d, f, w = a + _PRIOR, d + _PRIOR, f + 1.0, w + shift
+    xx, xy, xs = d * f - e * e, c * e - b * f, b * e - c * d
+    yy, ys, ss = a * f - c * c, b * c - a * e, a * d - b * b
+    determinant = a * xx + b * xy + c * xs
+    if not determinant > 0.0:
+        return None
+    scale = 1.0 / determinant
+    step = (
+        -scale * (xx * u + xy * v + xs * w),
+        -scale * (xy * u + yy * v + ys * w),
+        -scale * (xs * u + ys * v + ss * w),
+    )
+    return step, (scale * xx, scale * xy, scale * yy)

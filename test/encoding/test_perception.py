@@ -2,6 +2,7 @@
 
 import math
 
+import cv2
 import numpy as np
 import pytest
 from encoding_builders import CAMERA, CENTER, CONFIG, hide, look, pixel_of
@@ -220,3 +221,19 @@ def test_red_band_wraps_around():
     bands = hue_bands(TargetConfig(target_hue=355.0, target_hue_tolerance=15.0))
     covered = {hue for low, high in bands for hue in range(low[0], high[0] + 1)}
     assert covered == {*range(170, 180), *range(6)}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_mask_is_that_of_every_pixel_around_the_target(seed):
+    # one finder for all images: nothing of an earlier image may stay in the mask
+    one, generator = TargetPerception(CONFIG, CAMERA), np.random.default_rng(seed)
+    low, high = hue_bands(CONFIG)[0]
+    for place in places(5, seed=seed):
+        color, depth = look(place, noise=5e-4, seed=seed)
+        row, _ = pixel_of(place)
+        shift = generator.integers(-12, 12)
+        hide(color, depth, slice(row + shift, row + shift + 5), slice(0, 320))
+        hsv = cv2.cvtColor(color, cv2.COLOR_RGB2HSV)
+        everywhere = cv2.inRange(hsv, low, high)
+        assert np.array_equal(one.segment(color), everywhere)
+    assert not one.segment(np.zeros_like(color)).any()
