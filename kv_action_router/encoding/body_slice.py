@@ -124,7 +124,7 @@ class BodyEncoder:
         if duty is None:
             load, complete = self._nothing, False
         else:
-            load, complete = _bounded(list(duty), 1.0)
+            load, complete = _bounded(list(map(float, duty)), 1.0)
         if not complete:
             masked |= _DUTY_BIT
         rest, missing = _motion(displacement, odometry_confidence, imu)

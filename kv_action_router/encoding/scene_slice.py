@@ -9,6 +9,8 @@ neutral reference, go through a fixed orthogonal projection and are scaled to no
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -27,23 +29,30 @@ SEED = 2028
 GRID = (24, 32)  # rows, columns
 _QUANTILES = np.linspace(0.1, 0.9, 9)
 _CHANNELS = 5
+_DEPTH = 3  # channel
+_FARTHEST = 4.0  # [m] more than that is the same
 # brightness around 0.5, no color, depth around 1 m, little contrast; then the scale of each
-_REFERENCE = np.array([0.5, 0.0, 0.0, 1.0, 0.05])
-_SCALE = np.array([0.25, 0.15, 0.15, 0.5, 0.1])
+_REFERENCE = np.array([[0.5], [0.0], [0.0], [1.0], [0.05]])
+_SCALE = np.array([[0.25], [0.15], [0.15], [0.5], [0.1]])
 _CELLS_MINIMUM = 32  # fewer free cells than that say nothing
 
 
 class SceneEncoder:
-    """Describes the surroundings of one camera. One instance a thread."""
+    """Describes the surroundings of one camera. One instance a thread: buffers are reused."""
 
     def __init__(self, camera: Camera) -> None:
-        rows, columns = camera.shape
-        self._rows = (np.arange(GRID[0]) * rows + rows // 2) // GRID[0]
-        self._columns = (np.arange(GRID[1]) * columns + columns // 2) // GRID[1]
-        self._grid = np.ix_(self._rows, self._columns)
-        self._rays: FloatArray = camera.rays[self._grid].reshape(-1, 3).astype(float)
-        self._origin = camera.origin
-        self._matrix = orthogonal_projection(SIZE, _CHANNELS * len(_QUANTILES) + 1, SEED)
+        height, width = camera.shape
+        rows = (np.arange(GRID[0]) * height + height // 2) // GRID[0]
+        columns = (np.arange(GRID[1]) * width + width // 2) // GRID[1]
+        self._cells = (rows[:, None] * width + columns).ravel()  # places in a flat image
+        self._colors = 3 * self._cells + np.arange(3)[:, None]  # the same by channel
+        rays = camera.rays.reshape(-1, 3)[self._cells]
+        self._rays: FloatArray = np.ascontiguousarray(rays.T, dtype=float)
+        self._origin = camera.origin[:, None]
+        self._rgb = np.empty((3, len(self._cells)))
+        self._values = np.zeros((_CHANNELS, len(self._cells)))
+        self._features = np.ones(_CHANNELS * len(_QUANTILES) + 1)
+        self._matrix = orthogonal_projection(SIZE, len(self._features), SEED)
         self._last = self._finish(np.zeros((_CHANNELS, len(_QUANTILES))))
 
     def encode(
@@ -61,57 +70,85 @@ class SceneEncoder:
             target_mask: nonzero where the target's color is (height, width).
             robot: spheres x, y, z, r that cover the robot, base frame [m] (m, 4); None = unknown.
         """
-        small = color[self._grid].reshape(-1, 3)
-        distance = depth[self._grid].ravel().astype(float)
-        measured = np.isfinite(distance) & (distance > 0.0)
-        free = target_mask[self._grid].ravel() == 0
+        distance = depth.take(self._cells)
+        measured = (distance > 0.0) & (distance < np.inf)
+        free = target_mask.take(self._cells) == 0
         if robot is not None and len(robot):
-            points = self._origin + np.where(measured, distance, 0.0)[:, None] * self._rays
-            free &= ~(measured & inside_spheres(points, robot))
-        if np.count_nonzero(free) < _CELLS_MINIMUM:
+            places = np.flatnonzero(measured & free)
+            points = self._rays.take(places, axis=1)
+            points *= distance.take(places)
+            points += self._origin
+            free[places] = ~inside_spheres(points.T, robot)
+        places = np.flatnonzero(free)
+        count = len(places)
+        if count < _CELLS_MINIMUM:
             return self._last  # nothing but robot and target in view: the scene is held
-        rgb = small.astype(float) / 255.0
-        brightness = rgb.mean(axis=1)
-        total = brightness + 0.1  # dark cells have no reliable color
-        contrast = np.abs(np.diff(brightness.reshape(GRID), axis=1, append=0.0))
-        contrast[:, -1] = contrast[:, -2]
-        values = (
-            brightness[free],
-            ((rgb[:, 0] - rgb[:, 1]) / total)[free],
-            ((rgb[:, 2] - 0.5 * (rgb[:, 0] + rgb[:, 1])) / total)[free],
-            np.minimum(distance[free & measured], 4.0),
-            contrast.ravel()[free],
-        )
-        statistics = np.empty((_CHANNELS, len(_QUANTILES)))
-        for index, channel in enumerate(values):
-            statistics[index] = (_quantiles(channel) - _REFERENCE[index]) / _SCALE[index]
-            if len(channel) < _CELLS_MINIMUM:
-                statistics[index] = 0.0  # e.g. no depth: says nothing
+        known = int(np.count_nonzero(measured.take(places)))
+        if known < count:
+            distance[~measured] = np.inf  # the last ones when sorted
+        self._describe(color, distance)
+        values = self._values.take(places, axis=1)
+        values.sort(axis=1)
+        statistics = values.take(_ranks(count), axis=1)
+        if 0 < known < count:
+            statistics[_DEPTH] = values[_DEPTH].take(_ranks(known))
+        statistics -= _REFERENCE
+        statistics /= _SCALE
+        if known < _CELLS_MINIMUM:
+            statistics[_DEPTH] = 0.0  # says nothing
         self._last = self._finish(statistics)
         return self._last
 
+    def _describe(self, color: ColorImage, distance: DepthImage) -> None:
+        """Write the values of all cells, channel by channel."""
+        rgb = self._rgb
+        np.divide(color.take(self._colors), 255.0, out=rgb)
+        red, green, blue = rgb
+        brightness, first, second, reach, contrast = self._values
+        yellow = red + green
+        np.add(yellow, blue, out=brightness)
+        brightness /= 3.0
+        total = brightness + 0.1  # dark cells have no reliable color
+        np.subtract(red, green, out=first)
+        first /= total
+        yellow *= 0.5
+        np.subtract(blue, yellow, out=second)
+        second /= total
+        np.minimum(distance, _FARTHEST, out=reach)
+        rows, steps = brightness.reshape(GRID), contrast.reshape(GRID)
+        np.subtract(rows[:, 1:], rows[:, :-1], out=steps[:, :-1])
+        steps[:, -1] = steps[:, -2]
+        np.abs(contrast, out=contrast)
+
     def _finish(self, statistics: FloatArray) -> Float32Array:
         # The constant keeps the norm away from zero in a scene that equals the reference.
-        projected = self._matrix @ np.append(np.tanh(0.5 * statistics).ravel(), 1.0)
-        norm = float(np.sqrt(projected @ projected))
-        return (projected * (SLICE_NORMS["scene"] / norm)).astype(np.float32)
+        features = self._features
+        np.multiply(statistics.ravel(), 0.5, out=features[:-1])
+        np.tanh(features[:-1], out=features[:-1])
+        projected = self._matrix.dot(features)
+        projected *= SLICE_NORMS["scene"] / math.sqrt(projected.dot(projected))
+        return projected.astype(np.float32)
 
 
 def inside_spheres(
     points: FloatArray, spheres: FloatArray, padding: float = 0.0
 ) -> npt.NDArray[np.bool_]:
     """Return which points (n, 3) lie in any of the spheres x, y, z, r (m, 4), padded [m]."""
-    # |p|^2 - 2 p.c + |c|^2 - r^2: one matrix product instead of an (n, m, 3) difference
-    radius = spheres[:, 3] + padding
-    bound = radius**2 - np.einsum("ij,ij->i", spheres[:, :3], spheres[:, :3])
-    products = points @ (2.0 * spheres[:, :3].T)
-    products += bound
-    square = np.einsum("ij,ij->i", points, points)
-    return (products > square[:, None]).any(axis=1)
+    center, radius = spheres[:, :3], spheres[:, 3:] + padding
+    inside = np.zeros(len(points), dtype=bool)
+    # most points are far from all of them
+    boxed = points > (center - radius).min(axis=0)
+    boxed &= points < (center + radius).max(axis=0)
+    near = np.flatnonzero(boxed.all(axis=1))
+    if len(near):
+        # |p|^2 - 2 p.c + |c|^2 - r^2: one matrix product instead of an (n, m, 3) difference
+        points = points.take(near, axis=0)
+        products = (2.0 * center).dot(points.T)
+        products += radius * radius - np.einsum("ij,ij->i", center, center)[:, None]
+        inside[near] = products.max(axis=0) > np.einsum("ij,ij->i", points, points)
+    return inside
 
 
-def _quantiles(values: FloatArray) -> FloatArray:
-    if len(values) == 0:
-        return np.zeros(len(_QUANTILES))
-    ordered = np.sort(values)
-    return ordered[np.round(_QUANTILES * (len(ordered) - 1)).astype(int)]
+def _ranks(count: int) -> npt.NDArray[np.intp]:
+    """Return the places of the quantiles (9,) among sorted values."""
+    return np.rint(_QUANTILES * (count - 1)).astype(np.intp)
