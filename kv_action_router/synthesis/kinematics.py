@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Protocol
 
 import numpy as np
+from scipy.linalg.lapack import dposv
 
 from kv_action_router.contracts import FloatArray
 from kv_action_router.errors import ReanchorError
@@ -27,29 +29,34 @@ class ArmKinematics(Protocol):
 
 def rotation_vector(rotation: FloatArray) -> FloatArray:
     """Return the vector [rad] (3,) of a rotation (3, 3), up to just below half a turn."""
-    axis = 0.5 * np.array(
-        [
-            rotation[2, 1] - rotation[1, 2],
-            rotation[0, 2] - rotation[2, 0],
-            rotation[1, 0] - rotation[0, 1],
-        ]
-    )
-    sine = float(np.sqrt(axis @ axis))
-    cosine = 0.5 * (float(np.trace(rotation)) - 1.0)
+    return np.array(_vector_of(rotation))
+
+
+def _vector_of(rotation: FloatArray) -> tuple[float, float, float]:
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = rotation.tolist()
+    x, y, z = 0.5 * (zy - yz), 0.5 * (xz - zx), 0.5 * (yx - xy)
+    sine = math.sqrt(x * x + y * y + z * z)
     if sine < 1.0e-9:
-        return axis
-    return axis * (float(np.arctan2(sine, cosine)) / sine)
+        return x, y, z
+    scale = math.atan2(sine, 0.5 * (xx + yy + zz - 1.0)) / sine
+    return x * scale, y * scale, z * scale
 
 
 def rotation_about(vector: FloatArray) -> FloatArray:
     """Return the rotation (3, 3) of a vector [rad] (3,), by Rodrigues' formula."""
-    angle = float(np.sqrt(vector @ vector))
+    x, y, z = vector.tolist()
+    angle = math.sqrt(x * x + y * y + z * z)
     if angle < 1.0e-12:
         return np.eye(3)
-    x, y, z = vector / angle
-    skew = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    turned: FloatArray = np.eye(3) + np.sin(angle) * skew + (1.0 - np.cos(angle)) * (skew @ skew)
-    return turned
+    x, y, z = x / angle, y / angle, z / angle
+    sine, rest = math.sin(angle), 1.0 - math.cos(angle)
+    return np.array(
+        (
+            (1.0 - rest * (y * y + z * z), rest * x * y - sine * z, rest * x * z + sine * y),
+            (rest * x * y + sine * z, 1.0 - rest * (x * x + z * z), rest * y * z - sine * x),
+            (rest * x * z - sine * y, rest * y * z + sine * x, 1.0 - rest * (x * x + y * y)),
+        )
+    )
 
 
 def solve_near(
@@ -64,20 +71,32 @@ def solve_near(
     error = np.empty(6)
     for _ in range(ITERATIONS):
         present, turned = model.forward(q)
-        error[:3] = position - present
-        error[3:] = rotation_vector(rotation @ turned.T)
-        if np.abs(error).max() < TOLERANCE:
+        np.subtract(position, present, out=error[:3])
+        error[3:] = _vector_of(rotation @ turned.T)
+        largest = _largest(error)
+        if largest < TOLERANCE:
             return q
         jacobian = model.jacobian(q)
         normal = jacobian @ jacobian.T
         normal.flat[::7] += DAMPING
-        step = jacobian.T @ np.linalg.solve(normal, error)
-        largest = float(np.abs(step).max())
-        q += step * min(1.0, STEP_LIMIT / max(largest, 1.0e-12))
+        _, step, failed = dposv(normal, error)  # it is positive definite: half of LU's work
+        if failed:
+            break
+        step = jacobian.T @ step
+        length = _largest(step)
+        if length > STEP_LIMIT:
+            step *= STEP_LIMIT / length
+        q += step
     raise ReanchorError(
         f"end cannot be moved to {np.round(position, 4).tolist()} m by a local correction:"
-        f" {float(np.abs(error).max()):.4f} m or rad remain after {ITERATIONS} steps"
+        f" {largest:.4f} m or rad remain after {ITERATIONS} steps"
     )
+
+
+def _largest(values: FloatArray) -> float:
+    """Return the largest magnitude of a few numbers; NaN if one of them is."""
+    magnitudes = [abs(value) for value in values.tolist()]
+    return math.nan if math.isnan(sum(magnitudes)) else max(magnitudes)
 
 
 def shifted_end(model: ArmKinematics, end: FloatArray, displacement: FloatArray) -> FloatArray:

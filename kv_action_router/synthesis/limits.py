@@ -136,10 +136,10 @@ class MotionLimits:
 
     def load_of_peaks(self, peaks: FloatArray) -> Load:
         """Return how much of the limits peaks of velocity, acceleration and jerk (3, n) use."""
-        velocity, acceleration, jerk = shares = (peaks / self._rates).tolist()
-        worst = max(map(max, shares))
-        row = next(row for row in shares if worst in row)
-        return Load(max(velocity), max(acceleration), max(jerk), row.index(worst))
+        shares = peaks / self._rates
+        velocity, acceleration, jerk = worst = shares.max(axis=1).tolist()
+        joint = int(shares[worst.index(max(worst))].argmax())
+        return Load(velocity, acceleration, jerk, joint)
 
     def check_positions(self, positions: FloatArray) -> None:
         """Refuse positions (m, n) outside the limits.

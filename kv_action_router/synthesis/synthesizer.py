@@ -34,6 +34,7 @@ from kv_action_router.synthesis.decider import Decider
 from kv_action_router.synthesis.execution import Execution
 from kv_action_router.synthesis.following import target_displacement
 from kv_action_router.synthesis.glance import MatchGlance
+from kv_action_router.synthesis.headers import answering, continuing
 from kv_action_router.synthesis.limits import MotionLimits
 from kv_action_router.synthesis.motion_in_force import MotionInForce
 from kv_action_router.synthesis.replan import ReplanSource
@@ -154,18 +155,7 @@ class BehaviorSynthesizer:
         except SynthesisError as error:
             self._give_up(error, now_ns)
             return None
-        assert tracking.joints is not None
-        chunk = self._chunk(
-            now_ns,
-            dataclasses.replace(
-                self._header,
-                trace_id=0,  # no key caused it
-                trigger_monotonic_ns=tracking.joints.receipt_ns,
-                stage_ns=(0, 0, 0, 0, 0),
-                decision_id=self.tasks.stack.decision_id,
-            ),
-            ChunkKind.CONTINUATION,
-        )
+        chunk = self._chunk(now_ns, None, ChunkKind.CONTINUATION)
         if not self.tasks.stack.active and motion.at_rest(now_ns):
             motion.drop()  # the last chunk stands still: the injector holds it
         return chunk
@@ -298,31 +288,40 @@ class BehaviorSynthesizer:
         text = f"decision dropped: trigger is {age * 1e3:.1f} ms old, limit {limit * 1e3:g} ms"
         self.tasks.reports.append(Report(SynthesisError.error_code, text, age, limit))
 
-    def _chunk(self, now_ns: int, decision: Decision, kind: ChunkKind) -> TrajectoryChunk:
-        reference, execution = self.motion.reference, self.tasks.execution
+    def _chunk(
+        self, now_ns: int, decision: Decision | None, kind: ChunkKind
+    ) -> TrajectoryChunk:
+        """Return the chunk from now on; ``decision`` caused it, None = it is a continuation."""
+        reference, execution, tracking = self.motion.reference, self.tasks.execution, self.tracking
+        feedback, joints = tracking.feedback, tracking.joints
         assert reference is not None
-        feedback = self.tracking.feedback
-        newest = 0 if feedback is None else feedback.chunk_sequence
-        self._sequence = max(self._sequence, newest) + 1
+        newest, epoch = (0, 0) if feedback is None else (feedback.chunk_sequence, feedback.epoch)
+        self._sequence = sequence = max(self._sequence, newest) + 1
         self._sent_ns = now_ns
         if kind is ChunkKind.DECISION:
-            self._decision_sequence, self._decision_ns = self._sequence, now_ns
+            self._decision_sequence, self._decision_ns = sequence, now_ns
         self.motion.changed = False
-        stage = None if execution is None else execution.stage
+        if decision is not None:
+            header = answering(decision, sequence, epoch, self._clock())
+        else:
+            assert joints is not None
+            decision_id = self.tasks.stack.decision_id
+            header = continuing(
+                self._header, joints.receipt_ns, decision_id, sequence, epoch, self._clock()
+            )
+        if execution is None:
+            return self._chunks.make(
+                reference, now_ns, header, kind, phase=0.0, task=self.tasks.task
+            )
         return self._chunks.make(
             reference,
             now_ns,
-            dataclasses.replace(
-                decision,
-                sequence=self._sequence,
-                epoch=self.tracking.epoch,
-                stage_ns=decision.at_stage(Stage.CHUNK, self._clock()),
-            ),
+            header,
             kind,
-            phase=self.tasks.phase(now_ns),
-            entry=(0, 0) if execution is None else execution.entry,
+            phase=reference.phase(now_ns),
+            entry=execution.entry,
             task=self.tasks.task,
-            stage="" if stage is None else stage.name,
-            outputs=() if execution is None else execution.outputs,
-            outputs_origin_ns=0 if execution is None else execution.outputs_ns,
+            stage=execution.stage.name,
+            outputs=execution.outputs,
+            outputs_origin_ns=execution.outputs_ns,
         )

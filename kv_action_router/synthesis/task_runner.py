@@ -163,6 +163,8 @@ class TaskRunner:
         if reason := self._motion.lost_by_injector():
             self._motion.drop()
             self._end_execution(reason if stack.status == TaskStatus.RUNNING else "")
+        if not stack.frames:
+            return
         if stack.status == TaskStatus.RUNNING:
             if reason := stack.expired(now_ns):
                 self.fail(SynthesisError.error_code, reason, now_ns)

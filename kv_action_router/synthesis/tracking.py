@@ -17,6 +17,7 @@ from kv_action_router.synthesis.spline import MotionState
 
 MOVABLE = (InjectorState.HOLD, InjectorState.FOLLOW, InjectorState.RAMP)
 ADOPTION_NS = 15_000_000  # after its first chunk was sent, a motion is surely adopted, or never
+IN_FORCE = (InjectorState.FOLLOW, InjectorState.HOLD)
 OUT_OF_FORCE = (InjectorState.INACTIVE, InjectorState.FAIL_SAFE, InjectorState.STOPPED)
 
 
@@ -50,7 +51,9 @@ class Tracking:
     def may_move(self, now_ns: int) -> bool:
         """Say whether the injector would take a chunk now."""
         feedback = self.feedback
-        return feedback is not None and self.hears_injector(now_ns) and feedback.state in MOVABLE
+        if feedback is None or now_ns - feedback.monotonic_ns > self._feedback_limit_ns:
+            return False
+        return feedback.state in MOVABLE
 
     def sees_joints(self, now_ns: int) -> bool:
         """Say whether the joint state is fresh enough to trigger a chunk."""
@@ -79,18 +82,24 @@ class Tracking:
         feedback, joints = self.feedback, self.joints
         if feedback is None or joints is None:
             return False
-        present = reference.position(joints.receipt_ns)
-        if not np.abs(joints.position - present).max() <= self._envelope:  # also refuses NaN
+        if not self._near(joints.position, reference.position(joints.receipt_ns)):
             return False
         if feedback.monotonic_ns <= since_ns + ADOPTION_NS:
             return True
-        if feedback.state not in (InjectorState.FOLLOW, InjectorState.HOLD):
+        if feedback.state not in IN_FORCE:
             return False
         setpoint = self._ordered(feedback)
         if setpoint is None or feedback.chunk_sequence == 0:
             return False
-        asked = reference.position(feedback.monotonic_ns)
-        return bool(np.abs(setpoint - asked).max() <= self._envelope)
+        return self._near(setpoint, reference.position(feedback.monotonic_ns))
+
+    def _near(self, position: FloatArray, reference: FloatArray) -> bool:
+        """Say whether all joints are inside the envelope; NaN is outside."""
+        envelope = self._envelope
+        for place, asked in zip(position.tolist(), reference.tolist(), strict=True):
+            if not abs(place - asked) <= envelope:
+                return False
+        return True
 
     def _ordered(self, feedback: ExecutionFeedback) -> FloatArray | None:
         """Return the set-point in the model's order."""

@@ -82,9 +82,10 @@ class TaskStack:
         if self.status != TaskStatus.RUNNING:
             return ""
         self._run(now_ns)
-        frame = self.frame
-        if frame.stage_ns > frame.stage.timeout * 1e9:
-            return f"stage {frame.stage.name!r} did not end within {frame.stage.timeout:g} s"
+        frame = self.frames[-1]
+        stage = frame.stage
+        if frame.stage_ns > stage.timeout * 1e9:
+            return f"stage {stage.name!r} did not end within {stage.timeout:g} s"
         limit = self.timeout or frame.definition.timeout
         if limit and self.frames[0].task_ns > limit * 1e9:
             return f"task {frame.definition.name!r} did not end within {limit:g} s"
@@ -285,7 +286,7 @@ class TaskStack:
         self._clock_ns = now_ns
         for frame in self.frames:
             frame.task_ns += spent
-        self.frame.stage_ns += spent
+        self.frames[-1].stage_ns += spent
 
     def _need(self, status: TaskStatus, what: str) -> None:
         if self.status != status:
