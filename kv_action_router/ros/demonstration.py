@@ -60,6 +60,7 @@ def run_touches(options: DemoOptions, commit: str) -> tuple[RunRecord, Setting]:
         executor.add_node(node)
         stack.callback(executor.shutdown)
         demonstration = _Demonstration(options, run, supervisor, node, executor)
+        stack.callback(demonstration.end)
         demonstration.wait_until_active()
         demonstration.run_cycles()
         setting = Setting(
@@ -88,6 +89,7 @@ class _Demonstration:
         self._run = run
         self._supervisor = supervisor
         self._observer = RunObserver(node, run)
+        self._observer.start()
         self._client = TaskClient(node, executor)
         self._capture = FrameCapture(node, EncoderConfig())
         self._view = LiveView("touch", options.cycles)
@@ -109,6 +111,10 @@ class _Demonstration:
             lambda: f"the injector to hold still, it is {self._observer.injector_state.name}",
             self._check_processes,
         )
+
+    def end(self) -> None:
+        """Stop to observe."""
+        self._observer.stop()
 
     def _holds_still(self) -> bool:
         if self._observer.injector_state is InjectorState.STOPPED:

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 from rclpy.node import Node
-from rclpy.subscription_content_filter_options import ContentFilterOptions
 
-from kv_action_router.contracts import InjectorEvent, InjectorState, MissReason, Stage
+from kv_action_router.contracts import InjectorEvent, InjectorState, MissReason, Stage, Trigger
 from kv_action_router.msg import (
     CacheMatch,
     EntryUpdate,
@@ -31,6 +30,8 @@ from kv_action_router.reporting.records import (
     TrackingSample,
 )
 from kv_action_router.ros import qos
+from kv_action_router.ros.periodic import PeriodicThread
+from kv_action_router.ros.streams import DataPlane
 from kv_action_router.ros.topics import (
     CACHE_MATCH,
     ENTRY_UPDATE,
@@ -41,7 +42,9 @@ from kv_action_router.ros.topics import (
     SIMULATION_TRUTH,
     STOP,
 )
+from kv_action_router.ros.wire.fields import FieldReader, message_from_bytes
 
+_DRAIN_S = 0.1
 _TRACKING_SAMPLES = 6000
 _KEPT_MATCHES = 4096
 
@@ -63,23 +66,26 @@ class RunObserver:
         self._kinds: dict[int, str] = {}
         self._image_origin_ns = 0
         self._node = node
+        # Every match and feedback reaches this process; of most only a glance is needed. A content
+        # filter would leave that to the writers, in the middle of their hot paths.
+        self._plane = DataPlane(node)
+        self._matches = self._plane.reader(CACHE_MATCH, profile=qos.log_stream(), raw=True)
+        self._feedback = self._plane.reader(EXECUTION_FEEDBACK, profile=qos.log_stream(), raw=True)
+        self._match_fields = FieldReader(
+            CacheMatch,
+            (
+                "trigger",
+                "is_decision",
+                "hit",
+                "miss_reason",
+                "decision.trace_id",
+                "decision.stage_monotonic_ns",
+            ),
+        )
+        self._event_field = FieldReader(ExecutionFeedback, ("event",))
+        self._drain = PeriodicThread(_DRAIN_S, self._take_all, _raise, name="observer")
         subscribe = node.create_subscription
         self._subscriptions: list[Any] = [
-            # Filtered by DDS: what a report does not need is not even taken.
-            subscribe(
-                CacheMatch,
-                CACHE_MATCH.name,
-                self._on_match,
-                qos.log_stream(),
-                content_filter_options=ContentFilterOptions("is_decision = %0", ["1"]),
-            ),
-            subscribe(
-                ExecutionFeedback,
-                EXECUTION_FEEDBACK.name,
-                self._on_feedback,
-                qos.log_stream(),
-                content_filter_options=ContentFilterOptions("event <> %0", ["0"]),
-            ),
             subscribe(EntryUpdate, ENTRY_UPDATE.name, self._on_update, qos.event()),
             subscribe(FailureEvent, FAILURE_EVENT.name, self._on_failure, qos.event()),
             subscribe(Stop, STOP.name, self._on_stop, qos.latched()),
@@ -91,9 +97,14 @@ class RunObserver:
             for topic in HEARTBEATS.values()
         ]
 
-    def reset(self, run: RunRecord) -> None:
-        """Begin a new record, e.g. after a warm-up."""
-        self.run = run
+    def start(self) -> None:
+        """Start to take matches and feedback, on a thread of its own."""
+        self._drain.start()
+
+    def stop(self) -> None:
+        """Stop that thread and let go of its streams."""
+        self._drain.stop()
+        self._plane.destroy()
 
     def missing(self, active: int) -> list[str]:
         """Return the nodes that are not in the given lifecycle state yet."""
@@ -105,12 +116,25 @@ class RunObserver:
             self._node.destroy_subscription(subscription)
         self._heartbeats.clear()
 
-    # --- callbacks -----------------------------------------------------------------------------
+    # --- the drain's thread --------------------------------------------------------------------
 
-    def _on_match(self, message: CacheMatch) -> None:
-        if not message.is_decision or message.miss_reason == MissReason.NO_TARGET:
+    def _take_all(self) -> None:
+        """Take what came. A match is published before the feedback of its chunk: matches first."""
+        while (sample := self._matches.take()) is not None:
+            self._on_match(sample.message)
+        while (sample := self._feedback.take()) is not None:
+            if self._event_field.read(sample.message) != (InjectorEvent.NONE,):
+                self._on_feedback(message_from_bytes(ExecutionFeedback, sample.message))
+
+    def _on_match(self, data: bytes) -> None:
+        fields = self._match_fields.read(data)
+        assert fields is not None  # a match holds no sequence of messages
+        trigger, is_decision, hit, miss_reason, trace_id, times = fields
+        if trigger == Trigger.IMAGE:
+            self._image_origin_ns = times[Stage.ORIGIN]
+        if not is_decision or miss_reason == MissReason.NO_TARGET:
             return
-        self._kinds[message.decision.trace_id] = "hit" if message.hit else "miss"
+        self._kinds[trace_id] = "hit" if hit else "miss"
         if len(self._kinds) > _KEPT_MATCHES:
             del self._kinds[next(iter(self._kinds))]
 
@@ -157,6 +181,8 @@ class RunObserver:
                 )
             )
 
+    # --- callbacks -----------------------------------------------------------------------------
+
     def _on_update(self, message: EntryUpdate) -> None:
         self.run.false_hits += bool(message.false_hit)
 
@@ -188,3 +214,7 @@ class RunObserver:
 
     def _on_heartbeat(self, message: Heartbeat) -> None:
         self.states[message.node] = message.lifecycle_state
+
+
+def _raise(error: Exception) -> None:
+    raise error
