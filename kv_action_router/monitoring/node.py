@@ -36,9 +36,10 @@ from kv_action_router.ros.conversions import condition_to_msg, task_state_from_m
 from kv_action_router.ros.conversions.failure import report_to_msg
 from kv_action_router.ros.diagnostics import signals, statuses
 from kv_action_router.ros.lifecycle import StageNode
+from kv_action_router.ros.periodic import PeriodicThread
 from kv_action_router.ros.process import run
 from kv_action_router.ros.responses import Responder
-from kv_action_router.ros.streams import DataLoop, LatestReader, Sample
+from kv_action_router.ros.streams import LatestReader, Sample
 from kv_action_router.ros.topics import Topic
 from kv_action_router.ros.transport import TransportEvents
 from kv_action_router.ros.wire import (
@@ -145,11 +146,8 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
             pass
         self._pending = list(self._latched.values())
         self._events_due_ns = self._diagnostics_due_ns = 0
-        period_ns = int(self.config.poll_period * 1e9)
         self.start_loop(
-            DataLoop(
-                self.plane, [], self._on_wake, self.loop_failed, period_ns=period_ns, name="monitor"
-            )
+            PeriodicThread(self.config.poll_period, self._on_wake, self.loop_failed, name="monitor")
         )
 
     def cleanup_stage(self) -> None:
@@ -182,9 +180,10 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
 
     # --- data loop ------------------------------------------------------------------------------
 
-    def _on_wake(self, now_ns: int) -> None:
+    def _on_wake(self) -> None:
         assert self._monitor is not None
         assert self._responder is not None
+        now_ns = time.monotonic_ns()
         samples, self._pending = self._pending, []
         for stream in self._streams:
             if now_ns >= stream.due_ns:

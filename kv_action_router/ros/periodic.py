@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from kv_action_router import realtime
 
-_ALIVE_PERIODS = 5
+_ALIVE_PERIODS, _ALIVE_S = 5, 0.1  # whichever is longer: a preempted thread is no dead one
 
 
 class PeriodicThread:
@@ -60,7 +60,7 @@ class PeriodicThread:
 
     def alive(self, now_ns: int) -> bool:
         """Return whether the thread has come round lately."""
-        limit = _ALIVE_PERIODS * self._period * 1e9
+        limit = max(_ALIVE_PERIODS * self._period, _ALIVE_S) * 1e9
         return self._thread.is_alive() and now_ns - self._round_ns < limit
 
     def _run(self) -> None:
