@@ -10,6 +10,7 @@ import numpy as np
 from kv_action_router.contracts import FloatArray
 
 _ITERATIONS = 12
+_CONVERGED = 0.03  # step, as a share of the noise of a point: what follows is far smaller still
 _PRIOR = 1e-9  # of the center: keeps the equations solvable
 
 
@@ -70,9 +71,10 @@ def fit_circle(
             dx, dy, change = dx * shrink, dy * shrink, change * shrink
         x, y = x + dx, y + dy
         shift = min(max(shift + change, -bound), bound)
-        if length < 0.01 * noise and scale <= floor:
+        if length < _CONVERGED * noise and scale <= floor:
             break
-        scale = max(floor, 0.5 * scale)
+        # the center that a wide view already agrees with needs no narrowing by steps
+        scale = floor if length < noise else max(floor, 0.5 * scale)
     _distances(points, x, y, radius + shift, rows)
     square = rows[3] * rows[3]
     inside = square < floor * floor

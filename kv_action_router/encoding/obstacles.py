@@ -31,7 +31,11 @@ class ObstacleFinder:
         self._config = config
         self._camera = camera
         step = config.obstacle_stride
-        self._rays: FloatArray = camera.rays[::step, ::step].astype(float)
+        height, width = camera.shape
+        rows, columns = np.arange(0, height, step), np.arange(0, width, step)
+        self._places = (rows[:, None] * width + columns).ravel()  # in a flat image
+        self._rays: FloatArray = camera.rays.reshape(-1, 3)[self._places].astype(float)
+        self._rise: FloatArray = np.ascontiguousarray(self._rays[:, 2])
 
     def find(
         self,
@@ -65,16 +69,19 @@ class ObstacleFinder:
     def _points(self, depth: DepthImage) -> tuple[FloatArray, FloatArray]:
         """Return free-standing points (n, 3) [m] and the spacing of points there (n,) [m]."""
         config = self._config
-        step = config.obstacle_stride
-        sampled = depth[::step, ::step]
-        height = self._camera.origin[2] + sampled * self._rays[..., 2]
-        keep = valid_depth(sampled, config.depth_minimum, config.depth_maximum)
-        with np.errstate(invalid="ignore"):
-            keep &= height > config.obstacle_height_minimum
-        distance = sampled[keep].astype(float)
-        points = self._camera.origin + distance[:, None] * self._rays[keep]
+        sampled = depth.take(self._places)
+        measured = np.flatnonzero(valid_depth(sampled, config.depth_minimum, config.depth_maximum))
+        distance = sampled.take(measured).astype(float)
+        height = distance * self._rise.take(measured)
+        # nearly all that is seen is table: it goes first
+        high = np.flatnonzero(height > config.obstacle_height_minimum - self._camera.origin[2])
+        distance = distance.take(high)
+        points = self._rays.take(measured.take(high), axis=0)
+        points *= distance[:, None]
+        points += self._camera.origin
         near = np.einsum("ij,ij->i", points, points) < config.obstacle_range**2
-        return points[near], distance[near] * (step / self._camera.focal_length)
+        spacing = distance[near] * (config.obstacle_stride / self._camera.focal_length)
+        return points[near], spacing
 
     def _on_target(self, points: FloatArray, target: TargetEstimate) -> npt.NDArray[np.bool_]:
         config = self._config

@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
+from operator import itemgetter
 from typing import Any
 
 import cv2
@@ -160,10 +161,11 @@ class TargetPerception:
             return []
         crop = mask[top : top + height, left : left + width]
         count, _, statistics, _ = cv2.connectedComponentsWithStats(crop, connectivity=8)
-        order = 1 + np.argsort(-statistics[1:count, cv2.CC_STAT_AREA], kind="stable")
+        pieces = sorted(
+            statistics[1:count].tolist(), key=itemgetter(cv2.CC_STAT_AREA), reverse=True
+        )
         boxes = []
-        for index in order[:3]:
-            x, y, w, h, area = (int(value) for value in statistics[index])
+        for x, y, w, h, area in pieces[:3]:
             if area >= self._config.target_pixels_minimum // 2:
                 boxes.append((slice(top + y, top + y + h), slice(left + x, left + x + w)))
         return boxes

@@ -134,17 +134,28 @@ def inside_spheres(
     points: FloatArray, spheres: FloatArray, padding: float = 0.0
 ) -> npt.NDArray[np.bool_]:
     """Return which points (n, 3) lie in any of the spheres x, y, z, r (m, 4), padded [m]."""
-    center, radius = spheres[:, :3], spheres[:, 3:] + padding
     inside = np.zeros(len(points), dtype=bool)
-    # most points are far from all of them
-    boxed = points > (center - radius).min(axis=0)
-    boxed &= points < (center + radius).max(axis=0)
+    if not len(points):
+        return inside
+    center, radius = spheres[:, :3], spheres[:, 3:] + padding
+    low, high = center - radius, center + radius
+    # most spheres are far from all points, and most points from all other spheres
+    close = low < points.max(axis=0)
+    close &= high > points.min(axis=0)
+    chosen = np.flatnonzero(close.all(axis=1))
+    if not len(chosen):
+        return inside
+    boxed = points > low.take(chosen, axis=0).min(axis=0)
+    boxed &= points < high.take(chosen, axis=0).max(axis=0)
     near = np.flatnonzero(boxed.all(axis=1))
     if len(near):
         # |p|^2 - 2 p.c + |c|^2 - r^2: one matrix product instead of an (n, m, 3) difference
+        center, radius = center.take(chosen, axis=0), radius.take(chosen, axis=0)
         points = points.take(near, axis=0)
+        bound = radius * radius
+        bound -= np.einsum("ij,ij->i", center, center)[:, None]
         products = (2.0 * center).dot(points.T)
-        products += radius * radius - np.einsum("ij,ij->i", center, center)[:, None]
+        products += bound
         inside[near] = products.max(axis=0) > np.einsum("ij,ij->i", points, points)
     return inside
 
