@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections import deque
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,11 +13,11 @@ from kv_action_router.caching.entries import EntryTable
 from kv_action_router.caching.key_index import prepare_key
 from kv_action_router.caching.likeness import UNLIKE_ANY, Gauge, Likeness, is_plain_key
 from kv_action_router.caching.match import Answer, Matcher, Question
+from kv_action_router.caching.outcome import Outcome, describe, match_of
 from kv_action_router.caching.statistics import Statistics
 from kv_action_router.contracts import (
     KEY_SIZE,
     CacheMatch,
-    Decision,
     Float32Array,
     MissReason,
     TaskKey,
@@ -29,22 +27,12 @@ from kv_action_router.contracts import (
 )
 from kv_action_router.errors import KeyInvalidError
 
+__all__ = ["DecisionKeeper", "Outcome", "describe"]
+
 ACTIVE = frozenset({TaskStatus.RUNNING, TaskStatus.INTERRUPTED, TaskStatus.STOPPING})
 LOG_LENGTH = 64
 _NO_TASK = "no task is active"
-_NO_TASK_REASON, _EMPTY = MissReason.NO_TASK, MissReason.EMPTY  # looked up once, not at every key
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """A decision that was answered, and what it was asked for."""
-
-    goal_id: str
-    decision_id: int
-    domain: str
-    intent_id: str
-    subtask: str
-    answer: Answer
+_NO_TASK_REASON = MissReason.NO_TASK  # looked up once, not at every key
 
 
 class DecisionKeeper:
@@ -220,57 +208,8 @@ class DecisionKeeper:
         is_decision: bool = False,
         lost: str = "",
     ) -> CacheMatch:
-        """Return the match that tells a key's sender the outcome in force.
-
-        Args:
-            outcome: in force.
-            key: that is answered.
-            likeness: of the key and the outcome's entry.
-            is_decision: the key made the outcome.
-            lost: why the outcome's entry may no longer be used; empty = it may.
-        """
         self._sequence += 1
-        answer, header = outcome.answer, key.decision
-        decision = Decision(
-            trace_id=header.trace_id,
-            trigger_monotonic_ns=header.trigger_monotonic_ns,
-            stage_ns=header.stage_ns,
-            sequence=self._sequence,
-            epoch=header.epoch,
-            decision_id=outcome.decision_id,
-            domain=outcome.domain,
-            source_domain=answer.source_domain or outcome.domain,
-            robot_id=header.robot_id,
-            encoder_id=header.encoder_id,
-            scene=header.scene or self._config.scene,
-            intent_id=outcome.intent_id,
-            stamp_ns=header.stamp_ns,
-            frame_id=header.frame_id,
-        )
-        return CacheMatch(
-            decision=decision,
-            trigger=key.trigger,
-            hit=answer.hit and not lost,
-            is_decision=is_decision,
-            miss_reason=_EMPTY if lost else answer.miss_reason,
-            reason=lost or answer.reason,
-            similarity=likeness.similarity,
-            threshold=answer.threshold,
-            margin=answer.margin,
-            target_similarity=likeness.target_similarity,
-            target_minimum=answer.target_minimum,
-            worst_slice=likeness.worst_slice,
-            worst_slice_similarity=likeness.worst_slice_similarity,
-            guard=answer.guard,
-            entry_id=answer.entry_id,
-            entry_version=answer.entry_version,
-            subtask=outcome.subtask,
-            behavior=None if lost else answer.behavior,
-            target=key.target,
-            target_age=key.target_age,
-            vector=key.vector,
-            joints=key.joints,
-        )
+        return match_of(outcome, key, likeness, self._sequence, self._scene(key), is_decision, lost)
 
     def _without_answer(
         self, key: TaskKey, task: TaskState | None, reason: MissReason, why: str
@@ -313,14 +252,3 @@ class DecisionKeeper:
 
     def _scene(self, key: TaskKey) -> str:
         return key.decision.scene or self._config.scene
-
-
-def describe(match: CacheMatch) -> str:
-    """Return one line that tells a decision with its why."""
-    verdict = "hit" if match.hit else f"miss ({match.miss_reason.name.lower()})"
-    text = f"decision {match.decision.decision_id} {match.subtask}: {verdict}, {match.reason}"
-    if not math.isnan(match.margin):
-        text += f", margin {match.margin:.3f}"
-    if match.worst_slice:
-        text += f", worst slice {match.worst_slice} {match.worst_slice_similarity:.3f}"
-    return text

@@ -44,8 +44,9 @@ def is_plain_key(vector: Any) -> bool:
     """
     if type(vector) is not np.ndarray or vector.shape != _SHAPE or vector.dtype.char != "f":
         return False
-    summed = vector[SUMMED_SLICE]
-    return bool(summed.dot(summed) > _SMALL and vector.dot(vector) < _LARGE)  # NaN compares false
+    wide = vector.astype(np.float64)  # whose squares do not overflow
+    summed = wide[SUMMED_SLICE]
+    return bool(summed.dot(summed) > _SMALL and wide.dot(wide) < _LARGE)  # NaN compares false
 
 
 class Gauge:

@@ -251,4 +251,3 @@ class Matcher:
                 return f"no entry of {field} {wanted!r} ({near(wanted, names)})"
             left = agreeing
         return f"no entry of this robot in domain {question.domain!r} (robot slice differs)"
-

@@ -1,4 +1,4 @@
-"""What travels with a chunk: the header of what it answers, with sequence, epoch and time filled in.
+"""What travels with a chunk: the header of what it answers, with its own sequence and time.
 
 Written out field by field: a chunk goes out every 20 ms, ``dataclasses.replace`` costs as much as
 its samples.

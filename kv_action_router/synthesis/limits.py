@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -61,7 +62,9 @@ class MotionLimits:
     velocity: FloatArray
     acceleration: FloatArray
     jerk: FloatArray
-    _rates: FloatArray = field(init=False, repr=False, compare=False)  # the last three (3, n)
+    _rates: FloatArray = dataclasses.field(
+        init=False, repr=False, compare=False
+    )  # the last three (3, n)
 
     def __post_init__(self) -> None:
         shape = (len(self.names),)

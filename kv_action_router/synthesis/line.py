@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -9,12 +11,14 @@ from scipy.interpolate import BSpline, make_interp_spline
 
 from kv_action_router.contracts import FloatArray
 from kv_action_router.errors import ReanchorError, UnreachableError
+from kv_action_router.synthesis.basis import DEGREE, taylor
 from kv_action_router.synthesis.kinematics import (
     ArmKinematics,
     rotation_about,
     rotation_vector,
     solve_near,
 )
+from kv_action_router.synthesis.pieces import Pieces
 
 FEWEST_POINTS = 6  # for the path's polynomial of degree 5
 POINT_DISTANCE = 0.03  # [m] between way-points on longer lines
@@ -48,7 +52,7 @@ class LinePath:
         turn = rotation_vector(rotation @ turned.T)
         self.length = float(np.sqrt(way @ way))
         count = max(FEWEST_POINTS, int(np.ceil(self.length / POINT_DISTANCE)) + 1)
-        shares = np.linspace(0.0, 1.0, count)
+        shares = _path_table(count).shares.tolist()
         points = np.empty((count, len(start)))
         points[0] = seed = np.asarray(start, dtype=float)
         for row in range(1, count):
@@ -68,17 +72,39 @@ class LinePath:
             if np.abs(points[row] - points[row - 1]).max() > LARGEST_STEP:
                 raise UnreachableError(f"line would turn the arm over at {share:.0%}")
         self.end: FloatArray = points[-1]
-        self._spline: BSpline = make_interp_spline(shares, points, k=5)
+        table = _path_table(count)
+        self._path = Pieces(table.breaks, (table.polynomials @ points).reshape(-1, 6, len(start)))
 
     def positions(self, shares: FloatArray) -> FloatArray:
         """Return joint positions (m, n) at shares of the line (m,)."""
-        values: FloatArray = self._spline(np.clip(shares, 0.0, 1.0))
-        return values
+        return self._path.derivative(np.clip(shares, 0.0, 1.0), 0)
 
     def slope(self, share: float) -> FloatArray:
         """Return the joint positions' derivative with respect to the share (n,)."""
-        values: FloatArray = self._spline(share, 1)
-        return values
+        return self._path.state(share)[1]
+
+
+@dataclass(frozen=True, slots=True)
+class _PathTable:
+    """Interpolation of degree 5 at equally spaced shares; linear in the points.
+
+    Attributes:
+        shares: of the points (m,).
+        breaks: ends of the spline's spans (k + 1,).
+        polynomials: the spans' terms from the points (6 k, m).
+    """
+
+    shares: FloatArray
+    breaks: FloatArray
+    polynomials: FloatArray
+
+
+@lru_cache(maxsize=64)
+def _path_table(count: int) -> _PathTable:
+    shares = np.linspace(0.0, 1.0, count)
+    unit: BSpline = make_interp_spline(shares, np.eye(count), k=DEGREE)
+    breaks = np.unique(unit.t)
+    return _PathTable(shares, breaks, taylor(unit, breaks).reshape(-1, count))
 
 
 def distance_from_line(

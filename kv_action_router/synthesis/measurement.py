@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from kv_action_router.contracts import JointSample
+from kv_action_router.contracts import ExecutionFeedback, JointSample
 from kv_action_router.errors import MissingJointsError
 from kv_action_router.robots.model import RobotModel
+
+
+def measured(feedback: ExecutionFeedback) -> JointSample:
+    """Return the joint state that the injector measured; efforts are not told and are NaN."""
+    return JointSample(
+        feedback.joints,
+        feedback.position,
+        feedback.velocity,
+        np.full(len(feedback.joints), np.nan),
+        feedback.joint_monotonic_ns,
+    )
 
 
 def in_model_order(sample: JointSample, model: RobotModel) -> JointSample | None:
@@ -19,6 +30,8 @@ def in_model_order(sample: JointSample, model: RobotModel) -> JointSample | None
         order = model.order(sample.names)
     except MissingJointsError:
         return None
+    if sample.names == model.joint_names and np.isfinite(sample.position).all():
+        return sample
     position = sample.position[order]
     if not np.isfinite(position).all():
         return None

@@ -1,7 +1,7 @@
 """The node ``behavior_synthesizer``: a lifecycle shell around the synthesizer.
 
-Subscriptions: ``cache_match``, ``condition`` (wake the data loop), ``joint_states``,
-``execution_feedback``, ``obstacle_spheres`` (polled).
+Subscriptions: ``cache_match``, ``condition``, ``execution_feedback`` (wake the data loop),
+``obstacle_spheres`` (polled).
 Publishers: ``trajectory_chunk``, ``task_state`` (latched, at every change and at 10 Hz while a task
 is under way), ``entry_update``, ``failure_event``; ``stop`` (engages only, when it ends in motion).
 Action: ``execute_task``; one goal at a time, another is rejected.
@@ -41,9 +41,8 @@ from kv_action_router.synthesis.synthesizer import BehaviorSynthesizer
 from kv_action_router.synthesis.warmup import warm_up
 
 NAME = "behavior_synthesizer"
-TICK_NS = 5_000_000
+TICK_NS = 20_000_000  # at the latest; matches and feedback come more often
 STATE_PERIOD_NS = 100_000_000
-SAMPLE_PERIOD_NS = 20_000_000  # feedback is looked at this often at least: it may tell of a stop
 STOP_PATIENCE = Duration(seconds=0.3)
 ANSWER_TIMEOUT_S = 0.5  # a service waits this long for the data loop at most
 DECISIONS_A_SECOND = 10  # by which decision ids of a restarted process are surely higher
@@ -63,8 +62,7 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
         self._update_message = EntryUpdateMessage()
         self._state_sequence = 0
         self._state_version = -1
-        self._state_due_ns = 0
-        self._samples_due_ns = 0
+        self._state_due_ns = self._tick_due_ns = 0
 
     @property
     def epoch(self) -> int:
@@ -112,7 +110,7 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
         self._state_version = -1
         self._loop = DataLoop(
             self.plane,
-            [self._streams.matches, self._streams.conditions],
+            [self._streams.matches, self._streams.conditions, self._streams.feedback],
             self._on_wake,
             self.loop_failed,
             period_ns=TICK_NS,
@@ -149,21 +147,21 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
         synthesizer = self.synthesizer
         tasks = synthesizer.tasks
         conditions = self._streams.take_conditions()
+        measured = self._streams.take_feedback(synthesizer)
         match = self._streams.take_match(synthesizer, now_ns)
+        if match is not None:
+            self._streams.take_obstacles(synthesizer)
         asked = bool(conditions) or match is not None or not self._commands.empty()
-        if asked or synthesizer.due(now_ns) or now_ns >= self._samples_due_ns:
-            idle = not tasks.stack.active and synthesizer.motion.reference is None
-            self._samples_due_ns = now_ns + (STATE_PERIOD_NS if idle else SAMPLE_PERIOD_NS)
-            self._streams.take_feedback(synthesizer)
-            if asked or not idle:
-                self._streams.take_measurements(synthesizer)
         while not self._commands.empty():
             self._commands.get()(now_ns)
         for condition in conditions:
             tasks.on_condition(condition, _now())
         if match is not None:
             self._publish_chunk(synthesizer.on_match(match, _now()))
-        self._publish_chunk(synthesizer.on_tick(_now()))
+        if measured or asked or now_ns >= self._tick_due_ns:
+            # a continuation's trigger is the joint state: it goes out when one has just come
+            self._tick_due_ns = now_ns + TICK_NS
+            self._publish_chunk(synthesizer.on_tick(_now()))
         while tasks.updates:
             update = entry_update_to_msg(tasks.updates.popleft(), self._update_message)
             self._updates.publish(update)

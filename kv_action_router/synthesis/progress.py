@@ -18,7 +18,7 @@ class StateToState:
         self._solver = Ruckig(size)
         self._input = InputParameter(size)
         self._trajectory = Trajectory(size)
-        self._size = size
+        self._rest = np.zeros(size)
 
     def solve(self, start: MotionState, goal: FloatArray, limits: MotionLimits) -> float:
         """Find the way from a state to rest at a goal (n,); return its duration [s].
@@ -33,7 +33,7 @@ class StateToState:
             start.acceleration, -limits.acceleration, limits.acceleration
         )
         query.target_position = goal
-        query.target_velocity = query.target_acceleration = np.zeros(self._size)
+        query.target_velocity = query.target_acceleration = self._rest
         query.max_velocity = limits.velocity
         query.max_acceleration = limits.acceleration
         query.max_jerk = limits.jerk
@@ -45,8 +45,5 @@ class StateToState:
 
     def positions(self, shares: FloatArray) -> FloatArray:
         """Return positions (m, n) of the last solution at shares of its duration (m,)."""
-        length = self._trajectory.duration
-        values = np.empty((len(shares), self._size))
-        for row, share in enumerate(shares):
-            values[row] = self._trajectory.at_time(share * length)[0]
-        return values
+        at_time, length = self._trajectory.at_time, self._trajectory.duration
+        return np.array([at_time(share * length)[0] for share in shares.tolist()])

@@ -52,6 +52,7 @@ class ReplanSource:
         self._config = config
         self._collision = collision
         self._limits = MotionLimits.of(model)
+        self._scaled: dict[float, MotionLimits] = {}
         self._joints = StateToState(model.n)
         self._line = StateToState(1)
         basis(config.coefficients)  # made now, not in the first decision
@@ -64,12 +65,9 @@ class ReplanSource:
             LimitError: no motion keeps the limits.
             CollisionError: the motion would touch something.
         """
-        config, scale = self._config, request.stage.velocity_scale
-        limits = self._limits.scaled(
-            config.velocity_share * scale,
-            config.acceleration_share * scale,
-            config.jerk_share * scale,
-        ).including(request.start.velocity, request.start.acceleration)
+        limits = self._stage_limits(request.stage.velocity_scale).including(
+            request.start.velocity, request.start.acceleration
+        )
         limits.check_positions(request.start.position[None, :])
         tip = tip_goal(request.stage, request.target)
         if tip is None:
@@ -82,6 +80,17 @@ class ReplanSource:
             motion = self._free(request.start, goal, limits)
         self.check_collision(motion, request)
         return motion
+
+    def _stage_limits(self, scale: float) -> MotionLimits:
+        """Return the planning limits of stages with a velocity scale."""
+        limits, config = self._scaled.get(scale), self._config
+        if limits is None:
+            limits = self._scaled[scale] = self._limits.scaled(
+                config.velocity_share * scale,
+                config.acceleration_share * scale,
+                config.jerk_share * scale,
+            )
+        return limits
 
     def check_collision(self, motion: Motion, request: PlanRequest) -> None:
         """Refuse a motion that would touch something its stage doesn't allow.

@@ -16,15 +16,14 @@ from kv_action_router.errors import InputError
 from kv_action_router.synthesis.basis import (
     DEGREE,
     ENDS,
-    FEWEST,
     Basis,
     basis,
     taylor,
     uniform_knots,
 )
+from kv_action_router.synthesis.knots import SHORTEST, check_knots, made_uniform
 from kv_action_router.synthesis.pieces import Pieces
 
-SHORTEST = 1.0e-3  # [s] a motion's least duration
 HOLD_DURATION = 0.1  # [s] of a motion that stays where it is
 POSITION_INTERFACE = "position"
 
@@ -73,7 +72,7 @@ class Motion:
         if not np.isfinite(self.coefficients).all():
             raise InputError("coefficients", "finite", "NaN or infinity")
         if not self._uniform:
-            _check_knots(self.knots)
+            check_knots(self.knots)
         object.__setattr__(self, "duration", float(self.knots[-1]))
         object.__setattr__(self, "_pieces", None)  # made when it is first evaluated
 
@@ -146,7 +145,7 @@ class Motion:
         order = [columns[name] for name in wanted]
         knots = np.asarray(value.knots, dtype=float)
         coefficients = np.ascontiguousarray(value.coefficients[:, order], dtype=float)
-        return cls(knots, coefficients, _uniform=_made_uniform(knots, len(coefficients)) or None)
+        return cls(knots, coefficients, _uniform=made_uniform(knots, len(coefficients)) or None)
 
     def to_behavior(
         self, subtask: str, joint_names: tuple[str, ...], target: Pose | None
@@ -187,7 +186,9 @@ class Motion:
 
     def position(self, time: float) -> FloatArray:
         """Return the position (n,) at one time [s]."""
-        return self.pieces().value(min(max(time, 0.0), self.duration))
+        if time >= self.duration:
+            return self.end
+        return self.pieces().value(max(time, 0.0))
 
     def state(self, time: float) -> MotionState:
         """Return position, velocity and acceleration at one time [s]."""
@@ -272,32 +273,12 @@ def _pieces_of(motion: Motion) -> Pieces:
     if motion.is_uniform():
         table = basis(len(coefficients))
         return Pieces(
-            table.breaks * motion.duration, (table.pieces @ coefficients).reshape(-1, DEGREE + 1, size)
+            table.breaks * motion.duration,
+            (table.pieces @ coefficients).reshape(-1, DEGREE + 1, size),
         )
     breaks = np.unique(knots)
     spline = BSpline(knots, coefficients, DEGREE)
     return Pieces(breaks, taylor(spline, breaks))
-
-
-def _made_uniform(knots: FloatArray, size: int) -> bool:
-    """Say whether knots are bit by bit those of a uniform motion, and so beyond doubt."""
-    if len(knots) != size + DEGREE + 1 or size < FEWEST or not SHORTEST <= knots[-1] < np.inf:
-        return False
-    return bool((knots == uniform_knots(size) * knots[-1]).all())
-
-
-def _check_knots(knots: FloatArray) -> None:
-    if not np.isfinite(knots).all():
-        raise InputError("knots", "finite", "NaN or infinity")
-    if knots[0] != 0.0 or (np.diff(knots) < 0.0).any():
-        raise InputError("knots", "rising from 0", f"{knots[0]!r} to {knots[-1]!r}")
-    if knots[-1] < SHORTEST:
-        raise InputError("knots", f"at least {SHORTEST} s long", float(knots[-1]))
-    if knots[DEGREE] != knots[0] or knots[-DEGREE - 1] != knots[-1]:
-        raise InputError("knots", f"clamped ({DEGREE + 1} equal ones at each end)", knots.tolist())
-    inner = knots[DEGREE:-DEGREE]
-    if (inner[DEGREE:] - inner[:-DEGREE] <= 0.0).any() and len(inner) > DEGREE:
-        raise InputError("knots", f"no more than {DEGREE} equal ones inside", knots.tolist())
 
 
 __all__ = [

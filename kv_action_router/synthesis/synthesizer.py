@@ -288,9 +288,7 @@ class BehaviorSynthesizer:
         text = f"decision dropped: trigger is {age * 1e3:.1f} ms old, limit {limit * 1e3:g} ms"
         self.tasks.reports.append(Report(SynthesisError.error_code, text, age, limit))
 
-    def _chunk(
-        self, now_ns: int, decision: Decision | None, kind: ChunkKind
-    ) -> TrajectoryChunk:
+    def _chunk(self, now_ns: int, decision: Decision | None, kind: ChunkKind) -> TrajectoryChunk:
         """Return the chunk from now on; ``decision`` caused it, None = it is a continuation."""
         reference, execution, tracking = self.motion.reference, self.tasks.execution, self.tracking
         feedback, joints = tracking.feedback, tracking.joints
