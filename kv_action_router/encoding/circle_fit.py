@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +33,7 @@ class CircleFit:
 
 
 def fit_circle(
-    points: FloatArray, start: FloatArray, radius: float, noise: float
+    points: FloatArray, start: Sequence[float] | FloatArray, radius: float, noise: float
 ) -> CircleFit | None:
     """Fit a circle of known radius; None when the points do not determine one.
 

@@ -21,7 +21,7 @@ from kv_action_router.encoding.face import (
     WALL,
     ComplexArray,
     edge_points,
-    slope,
+    face_shape,
     top_level,
 )
 from kv_action_router.encoding.images import DepthImage, valid_depth
@@ -99,14 +99,12 @@ class DiscLocator:
         points = slopes[top]
         points *= level
         looks = down[top]
-        heights = above[top]
-        if slope(points, heights) > _SLOPE_MAXIMUM:
+        shape = face_shape(points, above[top], looks)
+        if shape.slope > _SLOPE_MAXIMUM:
             return "the visible piece is side wall, not top face"
-        weight = 1.0 / (looks * looks * looks)  # equal areas of the face, not of the image
-        start = np.array((weight.dot(points.real), weight.dot(points.imag))) / weight.sum()
         pixel = distance / self._camera.focal_length
         fit = fit_circle(
-            edge.view(float).reshape(-1, 2), start, config.target_radius, _EDGE_NOISE * pixel
+            edge.view(float).reshape(-1, 2), shape.center, config.target_radius, _EDGE_NOISE * pixel
         )
         if fit is None:
             return "the visible edge does not determine a circle"
@@ -115,7 +113,7 @@ class DiscLocator:
         refusal = self._refuse_fit(fit, points, len(edge), pixel, seen)
         if refusal:
             return refusal
-        return self._estimate(fit, seen, level, heights)
+        return self._estimate(fit, seen, level, shape.variance / len(points))
 
     def _around(self, seed: _Box, distance: float) -> _Box:
         """Return the box in which the whole target lies when ``seed`` is a piece of it."""
@@ -175,14 +173,12 @@ class DiscLocator:
         return min(1.0, fit.inliers / (4.0 * radius * (1.0 + min(1.0, steepness))))
 
     def _estimate(
-        self, fit: CircleFit, seen: float, level: float, heights: FloatArray
+        self, fit: CircleFit, seen: float, level: float, variance: float
     ) -> TargetEstimate:
-        """Return the estimate; ``heights`` of the face's points are relative to its level."""
-        count = len(heights)
-        variance = float(heights.dot(heights)) / count - (float(heights.sum()) / count) ** 2
+        """Return the estimate; ``variance`` is that of the level [m^2]."""
         covariance = np.zeros((6, 6))
         covariance[:2, :2] = fit.covariance * _inflation(seen)
-        covariance[2, 2] = max(0.0, variance) / count + _HEIGHT_DEVIATION**2
+        covariance[2, 2] = variance + _HEIGHT_DEVIATION**2
         covariance[3, 3] = covariance[4, 4] = _TILT_DEVIATION**2
         covariance[5, 5] = _YAW_VARIANCE
         position = self._camera.origin.copy()

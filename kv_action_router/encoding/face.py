@@ -5,6 +5,9 @@ A point of a level plane is a complex number x + iy: one array operation instead
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -38,17 +41,42 @@ def top_level(heights: FloatArray) -> tuple[float, float]:
     return level, thickness
 
 
-def slope(points: ComplexArray, heights: FloatArray) -> float:
-    """Return how steeply the heights rise along the view: 0 on a level face, not on a wall.
+@dataclass(frozen=True, slots=True)
+class FaceShape:
+    """What the points of a face say together.
+
+    Attributes:
+        center: x, y, each point weighted with the area that it stands for [m].
+        slope: how steeply the heights rise along the view: 0 on a level face, not on a wall.
+        variance: of the heights [m^2].
+    """
+
+    center: tuple[float, float]
+    slope: float
+    variance: float
+
+
+def face_shape(points: ComplexArray, heights: FloatArray, looks: FloatArray) -> FaceShape:
+    """Return center, slope and roughness of a face, from one matrix of products.
 
     Args:
         points: where the rays cut the face's plane, seen from below the camera (n,) [m].
-        heights: measured along the same rays (n,) [m].
+        heights: measured along the same rays, relative to the plane (n,) [m].
+        looks: vertical part of the rays (n,).
     """
-    center = complex(points.sum()) / len(points)
-    turned = (points - center) * (center.conjugate() / max(abs(center), 1e-9))
-    along = turned.real
-    return float(along.dot(heights)) / max(float(along.dot(along)), 1e-12)
+    count = len(points)
+    rows = np.empty((5, count))
+    rows[0], rows[1], rows[2], rows[3] = points.real, points.imag, heights, 1.0
+    rows[4] = 1.0 / (looks * looks * looks)  # equal areas of the face, not of the image
+    (xx, xy, xh, x, xw), (_, yy, yh, y, yw), (_, _, hh, h, _), (*_, w), _ = rows.dot(
+        rows.T
+    ).tolist()
+    x, y, h = x / count, y / count, h / count
+    far = max(math.hypot(x, y), 1e-9)
+    ux, uy = x / far, y / far  # along the view
+    rise = ux * xh + uy * yh - count * far * h
+    run = ux * ux * xx + 2.0 * ux * uy * xy + uy * uy * yy - count * far * far
+    return FaceShape((xw / w, yw / w), rise / max(run, 1e-12), max(0.0, hh / count - h * h))
 
 
 def edge_points(
