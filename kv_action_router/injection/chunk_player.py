@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Sequence
 
 import numpy as np
@@ -30,17 +31,28 @@ class ChunkPlayer:
         self._names = model.joint_names
         self._continuous: list[bool] = model.continuous.tolist()
         self.table: ChunkTable | None = None
+        self.end_ns = 0  # CLOCK_MONOTONIC of the last sample
+        self._anchor_ns = 0
+        self._rows = memoryview(b"")
+        self._pair = struct.Struct(f"{4 * self._n}d").unpack_from  # two rows, one after the other
+        self._row_size = 2 * self._n * 8
         self._shift = [0.0] * self._n  # [rad] whole turns, or the start of relative joints
         self._zero = [0.0] * self._n
 
     def copy_from(self, other: ChunkPlayer) -> None:
         """Play what another player plays."""
         self.table = other.table
+        self.end_ns = other.end_ns
+        self._anchor_ns = other._anchor_ns
+        self._rows = other._rows
         self._shift[:] = other._shift
 
     def load(self, table: ChunkTable, now_ns: int, position: Sequence[float]) -> None:
         """Play a chunk; whole turns bring continuous joints near ``position`` [rad] (n,)."""
         self.table = table
+        self._anchor_ns = table.chunk.anchor_ns
+        self.end_ns = self._anchor_ns + END_NS
+        self._rows = table.rows.data
         self._shift[:] = self._zero
         entry, _, _ = self.state(now_ns)
         for i in range(self._n):
@@ -48,12 +60,6 @@ class ChunkPlayer:
                 self._shift[i] = position[i] - entry[i]
             elif self._continuous[i]:
                 self._shift[i] = _TURN * round((position[i] - entry[i]) / _TURN)
-
-    @property
-    def end_ns(self) -> int:
-        """CLOCK_MONOTONIC of the last sample [ns]."""
-        assert self.table is not None
-        return self.table.chunk.anchor_ns + END_NS
 
     def state(self, now_ns: int) -> tuple[list[float], list[float], list[float]]:
         """Return position, velocity and acceleration at an instant as new lists (n,)."""
@@ -69,39 +75,44 @@ class ChunkPlayer:
         Before the anchor the first interval goes on backward (a tick at most); from the last sample
         on its values stand.
         """
-        table = self.table
-        assert table is not None
-        since = now_ns - table.chunk.anchor_ns
-        n, shift = self._n, self._shift
+        since = now_ns - self._anchor_ns
+        n = self._n
         if since < 0:
-            t = since * 1e-9
-            first, second = table.rows[0].tolist(), table.rows[1].tolist()
-            for i in range(n):
-                rate = (second[n + i] - first[n + i]) / CHUNK_PERIOD
-                position[i] = first[i] + (first[n + i] + 0.5 * rate * t) * t + shift[i]
-                velocity[i] = first[n + i] + rate * t
-                acceleration[i] = rate
+            self._extrapolate(since * 1e-9, position, velocity, acceleration)
             return
         if since >= END_NS:
-            last = table.rows[-1].tolist()
-            for i in range(n):
-                position[i] = last[i] + shift[i]
+            last = self._pair(self._rows, (CHUNK_SAMPLES - 2) * self._row_size)[2 * n :]
+            for i, shift in enumerate(self._shift):
+                position[i] = last[i] + shift
                 velocity[i] = last[n + i]
                 acceleration[i] = 0.0
             return
-        index = since // PERIOD_NS
-        s = (since - index * PERIOD_NS) / PERIOD_NS
-        row, after = table.rows[index].tolist(), table.rows[index + 1].tolist()
+        index, rest = divmod(since, PERIOD_NS)
+        s = rest / PERIOD_NS
+        row = self._pair(self._rows, index * self._row_size)
         r = 1.0 - s
         h1 = s * s * (3.0 - 2.0 * s)
         h0 = 1.0 - h1
         g0 = CHUNK_PERIOD * s * r * r
         g1 = -CHUNK_PERIOD * s * s * r
-        for i in range(n):
-            a, b = row[n + i], after[n + i]
-            position[i] = h0 * row[i] + h1 * after[i] + g0 * a + g1 * b + shift[i]
-            velocity[i] = a + (b - a) * s
-            acceleration[i] = (b - a) / CHUNK_PERIOD
+        for i, shift in enumerate(self._shift):
+            a, b = row[n + i], row[3 * n + i]
+            position[i] = h0 * row[i] + h1 * row[2 * n + i] + g0 * a + g1 * b + shift
+            change = b - a
+            velocity[i] = a + change * s
+            acceleration[i] = change / CHUNK_PERIOD
+
+    def _extrapolate(
+        self, t: float, position: list[float], velocity: list[float], acceleration: list[float]
+    ) -> None:
+        n = self._n
+        row = self._pair(self._rows, 0)
+        for i, shift in enumerate(self._shift):
+            speed = row[n + i]
+            rate = (row[3 * n + i] - speed) / CHUNK_PERIOD
+            position[i] = row[i] + (speed + 0.5 * rate * t) * t + shift
+            velocity[i] = speed + rate * t
+            acceleration[i] = rate
 
     def join(
         self,

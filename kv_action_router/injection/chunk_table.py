@@ -16,6 +16,7 @@ from kv_action_router.contracts import (
     TrajectoryChunk,
 )
 from kv_action_router.errors import ChunkRefusedError
+from kv_action_router.injection.chunk_bounds import DISAGREEMENT, RATIO_SLACK, ChunkBounds
 from kv_action_router.injection.execution_table import Snapshot
 from kv_action_router.injection.robot import JointModel
 
@@ -24,9 +25,7 @@ PERIOD_NS = round(CHUNK_PERIOD * 1e9)
 END_NS = (CHUNK_SAMPLES - 1) * PERIOD_NS  # from the anchor to the last sample
 
 _POSITION_SLACK = 1e-6  # [rad] rounding of whoever planned right at a limit
-_RATIO_SLACK = 1.01  # likewise, of velocities and accelerations
 _VELOCITY_SLACK = 1e-6  # [rad/s]
-_DISAGREEMENT = 0.02  # [rad/s] between the positions' slope and the velocities
 _AT_REST = 1e-3  # [rad/s]
 _REMEMBERED = 16  # sets of column names
 
@@ -35,7 +34,8 @@ _REMEMBERED = 16  # sets of column names
 class ChunkTable:
     """Samples of one chunk in the model's joint order.
 
-    Invariant: finite; velocities are the positions' slope; all inside the limits in force.
+    Invariant: finite; velocities are the positions' slope; all inside the limits in force; the rows
+    are C-contiguous float64.
 
     Attributes:
         chunk: that it was made from.
@@ -76,7 +76,9 @@ class _Arrangement:
 class ChunkChecker:
     """Checks chunks for one robot.
 
-    The finite check comes first: a clamp would turn an infinity into a limit, NaN into anything.
+    A few whole-array comparisons, which no NaN or infinity passes, tell what is above any doubt.
+    Only the rest is looked at column by column. There the finite check comes first: a clamp would
+    turn an infinity into a limit, NaN into anything.
     """
 
     def __init__(self, model: JointModel) -> None:
@@ -85,6 +87,7 @@ class ChunkChecker:
         self._lower: list[float] = model.lower.tolist()
         self._upper: list[float] = model.upper.tolist()
         self._arrangements: dict[tuple[str, ...], _Arrangement] = {}
+        self._bounds = ChunkBounds(len(self._names))
 
     def check(self, chunk: TrajectoryChunk, limits: Snapshot) -> ChunkTable:
         """Return the chunk in the model's joint order; its columns come in any order.
@@ -92,10 +95,33 @@ class ChunkChecker:
         Raises:
             ChunkRefusedError: naming the column or joint, the limit and the value received.
         """
-        samples = np.asarray(chunk.samples)
+        samples = np.asarray(chunk.samples, dtype=float)
         shape = (CHUNK_SAMPLES, len(chunk.columns))
         if samples.shape != shape:
             raise ChunkRefusedError(f"samples must be of shape {shape}, got {samples.shape}")
+        arrangement = self._arrangements.get(chunk.columns)
+        if arrangement is not None and arrangement.complete:
+            rows = samples.take(arrangement.order, axis=1)
+            if limits is not self._bounds.limits:
+                self._bounds.set(limits, self._lower, self._upper, self._continuous)
+            if not self._bounds.hold(rows):
+                self._look_closer(chunk, samples, limits)
+        else:
+            arrangement, rows = self._look_closer(chunk, samples, limits)
+        for output in chunk.auxiliary:
+            if not (math.isfinite(output.value) and 0.0 <= output.time <= CHUNK_DURATION):
+                raise ChunkRefusedError(
+                    f"auxiliary {output.name} must be finite and inside {CHUNK_DURATION} s, "
+                    f"got {output.value} at {output.time} s"
+                )
+        last = rows[-1, len(self._names) :].tolist()
+        rests = max(last) < _AT_REST and min(last) > -_AT_REST
+        return ChunkTable(chunk, rows, arrangement.relative, rests)
+
+    def _look_closer(
+        self, chunk: TrajectoryChunk, samples: FloatArray, limits: Snapshot
+    ) -> tuple[_Arrangement, FloatArray]:
+        """Return the arrangement and the complete rows (100, 2 n), or name what is at fault."""
         if not np.isfinite(samples).all():
             row, column = (int(value) for value in np.argwhere(~np.isfinite(samples))[0])
             raise ChunkRefusedError(
@@ -105,20 +131,12 @@ class ChunkChecker:
         arrangement = self._arrangements.get(chunk.columns)
         if arrangement is None:
             arrangement = self._arrange(chunk.columns)
-        for output in chunk.auxiliary:
-            if not (math.isfinite(output.value) and 0.0 <= output.time <= CHUNK_DURATION):
-                raise ChunkRefusedError(
-                    f"auxiliary {output.name} must be finite and inside {CHUNK_DURATION} s, "
-                    f"got {output.value} at {output.time} s"
-                )
         rows = samples.take(arrangement.order, axis=1)
         with np.errstate(over="ignore", invalid="ignore"):  # finite, but perhaps enormous
             if not arrangement.complete:
                 _complete(rows, arrangement)
             self._check_limits(rows, arrangement.relative, limits)
-        last = rows[-1, len(self._names) :].tolist()
-        rests = all(-_AT_REST < speed < _AT_REST for speed in last)
-        return ChunkTable(chunk, rows, arrangement.relative, rests)
+        return arrangement, rows
 
     def _arrange(self, columns: tuple[str, ...]) -> _Arrangement:
         where: dict[str, int] = {}
@@ -168,20 +186,20 @@ class ChunkChecker:
                 )
             limit = limits.velocity_limit[i]
             speed = max(-least[n + i], most[n + i], change[i] / CHUNK_PERIOD)
-            if not speed <= _RATIO_SLACK * limit:
+            if not speed <= RATIO_SLACK * limit:
                 raise ChunkRefusedError(
                     f"velocity of {name} must be at most {limit:.4f} rad/s, got {speed:.4f}"
                 )
             limit = limits.acceleration_limit[i]
-            if not change[n + i] <= _RATIO_SLACK * limit * CHUNK_PERIOD + _VELOCITY_SLACK:
+            if not change[n + i] <= RATIO_SLACK * limit * CHUNK_PERIOD + _VELOCITY_SLACK:
                 raise ChunkRefusedError(
                     f"acceleration of {name} must be at most {limit:.4f} rad/s^2, got "
                     f"{change[n + i] / CHUNK_PERIOD:.4f}"
                 )
-            if not disagreement[i] <= _DISAGREEMENT:
+            if not disagreement[i] <= DISAGREEMENT:
                 raise ChunkRefusedError(
                     f"{name}: velocities must be the slope of the positions within "
-                    f"{_DISAGREEMENT} rad/s, got {disagreement[i]:.4f}"
+                    f"{DISAGREEMENT} rad/s, got {disagreement[i]:.4f}"
                 )
 
 

@@ -29,6 +29,9 @@ from kv_action_router.injection.robot import JointModel
 from kv_action_router.injection.set_point import SetPoint
 from kv_action_router.injection.signals import Command, Inputs
 
+_INFINITE = math.inf
+_INACTIVE, _FAIL_SAFE = InjectorState.INACTIVE, InjectorState.FAIL_SAFE
+
 
 class InjectionController:
     """Turns chunks and joint states into commands.
@@ -116,23 +119,25 @@ class InjectionController:
         Returns:
             The command, the same object every time.
         """
-        self._commit(0)
+        command, counters, modes = self.command, self.counters, self.modes
+        if command.adopting is not None:
+            self._commit(0)
         elapsed_ns = now_ns - self._last_ns
         if elapsed_ns <= 0:
-            self.counters.refused_ticks += 1
-            return self.command
-        late_ns = elapsed_ns if self.counters.ticks else 0
+            counters.refused_ticks += 1
+            return command
+        late_ns = elapsed_ns if counters.ticks else 0
         self._dt = elapsed_ns * 1e-9
         self._last_ns = now_ns
-        self.counters.ticks += 1
+        counters.ticks += 1
         self._measure(now_ns, inputs)
-        self.modes.supervise(now_ns, late_ns, inputs.stops)
+        modes.supervise(now_ns, late_ns, inputs.stops)
         chunk = inputs.chunk or self._gate.waiting
         if chunk is not None:
             self._consider(now_ns, chunk)
-        if self.modes.state is not InjectorState.INACTIVE:
+        if modes.state is not _INACTIVE:
             self._move(now_ns)
-        return self.command
+        return command
 
     def malformed(self, reason: str, now_ns: int) -> None:
         """Note a chunk that could not even be read."""
@@ -156,7 +161,8 @@ class InjectionController:
     def sent(self, published_ns: int) -> None:
         """Note that the command was published, and when [ns]."""
         self.counters.commands_sent += 1
-        self._commit(published_ns)
+        if self.command.adopting is not None:
+            self._commit(published_ns)
 
     # --- inside ------------------------------------------------------------------------------
 
@@ -175,15 +181,16 @@ class InjectionController:
         )
 
     def _measure(self, now_ns: int, inputs: Inputs) -> None:
-        supervisor = self.modes.supervisor
-        if inputs.joints is not None and self.joints.update(*inputs.joints):
+        supervisor, reading = self.modes.supervisor, inputs.joints
+        if reading is not None and self.joints.update(*reading):
             supervisor.joints_seen(min(now_ns, self.joints.oldest_ns()))
         imu_ns = inputs.imu_receipt_ns or (inputs.imu.receipt_ns if inputs.imu else 0)
         if imu_ns:
             supervisor.imu_seen(min(now_ns, imu_ns))
-        for name, receipt_ns in inputs.heartbeats.items():
-            starting = name in inputs.starting
-            supervisor.heartbeat(name, min(now_ns, receipt_ns), starting=starting)
+        if inputs.heartbeats:
+            for name, receipt_ns in inputs.heartbeats.items():
+                starting = name in inputs.starting
+                supervisor.heartbeat(name, min(now_ns, receipt_ns), starting=starting)
         if inputs.concern_drives:
             self.modes.events.extend(self.drives.update(inputs, now_ns, self.modes.epoch))
 
@@ -213,9 +220,10 @@ class InjectionController:
         self.modes.say(kind, str(error), now_ns, chunk=chunk, source="behavior_synthesizer")
 
     def _move(self, now_ns: int) -> None:
-        modes, limits, values = self.modes, self.drives.limits, self.command.values
-        failing = modes.state is InjectorState.FAIL_SAFE
-        blind = not self.joints.complete or modes.supervisor.joints.lost(now_ns)
+        modes, limits, command = self.modes, self.drives.limits, self.command
+        values, joints = command.values, self.joints
+        failing = modes.state is _FAIL_SAFE
+        blind = not joints.complete or modes.supervisor.joints_lost(now_ns)
         reference, stiffness = self._moving, 1.0
         if failing:
             self._step_fail_safe(now_ns, blind)
@@ -223,30 +231,29 @@ class InjectionController:
             if modes.fail_safe.still:
                 reference = self._standing
         inside_limits = self.set_point.advance(now_ns, limits)
-        self.counters.set_points_refused += not inside_limits
+        if not inside_limits:
+            self.counters.set_points_refused += 1
         modes.after_motion(now_ns, inside_limits=inside_limits)
         measured = None if blind else self._measured
         self._law.compute(self._dt, reference, measured, limits, stiffness, values)
-        self.command.send = True
+        command.send = True
         if failing:
             modes.fail_safe.mix(now_ns, values)
-            self.command.send = modes.fail_safe.sends
-        if not all(map(math.isfinite, values)):
-            self.command.send = False
+            command.send = modes.fail_safe.sends
+        if not -_INFINITE < sum(values) < _INFINITE and not all(map(math.isfinite, values)):
+            command.send = False
             raise InjectionError(f"the law made a command that is not finite: {values}")
         if self._effort_law is not None and not blind:
+            wanted = self._effort_law.pid.unclamped
             event = self.drives.watch(
-                self._dt,
-                self._effort_law.pid.unclamped,
-                values,
-                self.joints.velocity,
-                now_ns,
-                modes.epoch,
+                self._dt, wanted, values, joints.velocity, now_ns, modes.epoch
             )
             if event is not None:
                 modes.events.append(event)
-        self.counters.confident_ticks += limits.all_confident
-        self.command.auxiliary = modes.auxiliary.fire(now_ns)
+        if limits.all_confident:
+            self.counters.confident_ticks += 1
+        if modes.auxiliary.waiting or command.auxiliary:
+            command.auxiliary = modes.auxiliary.fire(now_ns)
 
     def _step_fail_safe(self, now_ns: int, blind: bool) -> None:
         begun_anew = self.modes.fail_safe.step(

@@ -8,6 +8,7 @@ from kv_action_router.injection.execution_layer import DriveFault
 from kv_action_router.injection.execution_table import Snapshot
 
 _STALL_HOLD = 0.2  # [s]
+_NOTHING = (-1, DriveFault.NONE)
 
 
 class DriveWatch:
@@ -46,9 +47,12 @@ class DriveWatch:
             velocity: measured [rad/s] (n,).
             limits: in force.
         """
-        most = limits.least_alarming
-        if not self._counting and max(wanted) < most and min(wanted) > -most:
-            return -1, DriveFault.NONE
+        if not self._counting:
+            for effort, after, most in zip(wanted, sent, limits.alarming, strict=True):
+                if not (-most < effort < most and -most < after < most):
+                    break
+            else:  # the usual case
+                return _NOTHING
         self._counting = False
         for i in range(self._n):
             most = limits.protective_effort[i]
@@ -69,4 +73,4 @@ class DriveWatch:
                     return i, DriveFault.STALL
             else:
                 self._stalled[i] = 0.0
-        return -1, DriveFault.NONE
+        return _NOTHING

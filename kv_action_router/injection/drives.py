@@ -90,7 +90,9 @@ class Drives:
     ) -> Event | None:
         """Look for clamp and stall in this tick's efforts; return what must be told."""
         joint, fault = self._watch.update(dt, wanted, sent, velocity, self.limits)
-        if joint < 0 or self._layer.fault(self._names[joint]) & fault:
+        if joint < 0:  # the usual case
+            return None
+        if self._layer.fault(self._names[joint]) & fault:
             return None
         value = self._layer.raise_fault(self._names[joint], fault, self.limits.value)
         return self._swap(value, now_ns, epoch)

@@ -31,7 +31,9 @@ class Snapshot:
         protective_effort: [N m], not derated.
         velocity_limit: smallest of the stage's, the protective and the model's [rad/s].
         acceleration_limit: smaller of the value's and the model's [rad/s^2].
-        least_alarming: no drive below this effort is clamped or stalled [N m].
+        slowest: smallest velocity limit [rad/s].
+        gentlest: smallest acceleration limit [rad/s^2].
+        alarming: a drive below this effort is neither clamped nor stalled [N m].
         derated: whether any drive's effort is derated now.
         plain_gravity: whether all gravity scales are 1.
         wheels: whether any drive has a limit of its wheel's jumps.
@@ -54,7 +56,9 @@ class Snapshot:
     stall_effort: Row
     rated_torque: Row
     temperature_limit: Row
-    least_alarming: float
+    slowest: float
+    gentlest: float
+    alarming: Row
     derated: bool
     all_confident: bool
     plain_gravity: bool
@@ -142,6 +146,12 @@ def _unpack(value: ExecutionValue, model: JointModel) -> Snapshot:
     protective = columns[:, SLOT["protective_effort_limit"]]
     stage = columns[:, SLOT["stage_effort_limit"]]
     rated = columns[:, SLOT["torque_constant"]] * columns[:, SLOT["rated_current"]]
+    velocity_limit = smallest(
+        columns[:, SLOT["stage_velocity_limit"]],
+        columns[:, SLOT["protective_velocity_limit"]],
+        model.velocity_limit,
+    )
+    acceleration_limit = smallest(columns[:, SLOT["acceleration_limit"]], model.acceleration_limit)
     return Snapshot(
         value=value,
         proportional=row("proportional_gain"),
@@ -153,14 +163,8 @@ def _unpack(value: ExecutionValue, model: JointModel) -> Snapshot:
             stage * derating, protective * derating, model.effort_limit * derating
         ),
         protective_effort=smallest(protective, model.effort_limit),
-        velocity_limit=smallest(
-            columns[:, SLOT["stage_velocity_limit"]],
-            columns[:, SLOT["protective_velocity_limit"]],
-            model.velocity_limit,
-        ),
-        acceleration_limit=smallest(
-            columns[:, SLOT["acceleration_limit"]], model.acceleration_limit
-        ),
+        velocity_limit=velocity_limit,
+        acceleration_limit=acceleration_limit,
         coulomb_friction=row("coulomb_friction"),
         viscous_friction=row("viscous_friction"),
         friction_velocity=row("friction_velocity"),
@@ -169,7 +173,9 @@ def _unpack(value: ExecutionValue, model: JointModel) -> Snapshot:
         rated_torque=tuple(rated.tolist()),
         derated=bool((derating < 1.0).any()),
         temperature_limit=row("temperature_limit"),
-        least_alarming=min(*smallest(protective, model.effort_limit), *row("stall_effort")),
+        slowest=min(velocity_limit),
+        gentlest=min(acceleration_limit),
+        alarming=smallest(protective, model.effort_limit, columns[:, SLOT["stall_effort"]]),
         all_confident=bool(value.confident.all()),
         plain_gravity=bool((columns[:, SLOT["gravity_scale"]] == 1.0).all()),
         wheels=bool((columns[:, SLOT["wheel_jump_limit"]] > 0.0).any()),

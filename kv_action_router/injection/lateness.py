@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 BIN_US = 5.0
 BINS = 2000  # up to 10 ms; what is later goes into the last one
+_NONE = (0,) * BINS
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,14 @@ class Lateness:
     p99_us: float = math.nan
     p999_us: float = math.nan
     max_us: float = math.nan
+
+
+def _bin(lateness_us: float) -> int:
+    """Return the bin of a lateness."""
+    if not lateness_us > 0.0:
+        return 0
+    index = int(lateness_us / BIN_US)
+    return index if index < BINS else BINS - 1
 
 
 class Histogram:
@@ -33,15 +42,18 @@ class Histogram:
 
     def record(self, lateness_us: float) -> None:
         """Count one wake-up."""
-        index = int(lateness_us / BIN_US) if lateness_us > 0.0 else 0
-        self.counts[index if index < BINS else BINS - 1] += 1
+        self.count_in(_bin(lateness_us), lateness_us)
+
+    def count_in(self, index: int, lateness_us: float) -> None:
+        """Count one wake-up whose bin is known."""
+        self.counts[index] += 1
         self._count += 1
-        self._most = max(self._most, lateness_us)
+        if lateness_us > self._most:
+            self._most = lateness_us
 
     def clear(self) -> None:
         """Forget everything."""
-        for index in range(BINS):
-            self.counts[index] = 0
+        self.counts[:] = _NONE
         self._count = 0
         self._most = 0.0
 
@@ -84,8 +96,9 @@ class LatenessMeter:
     def record(self, now_ns: int, late_ns: int) -> None:
         """Count a wake-up at ``now_ns`` that was due ``late_ns`` before."""
         lateness = late_ns * 1e-3
-        self.total.record(lateness)
-        self._second.record(lateness)
+        index = _bin(lateness)
+        self.total.count_in(index, lateness)
+        self._second.count_in(index, lateness)
         elapsed = now_ns - self._since_ns
         if elapsed >= 1_000_000_000:
             self.last = self._second.summary()

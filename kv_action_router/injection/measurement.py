@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from operator import sub
 
 from kv_action_router.injection.robot import JointModel
 
@@ -24,7 +23,6 @@ class JointTracker:
         position: [rad] (n,).
         velocity: [rad/s] (n,), measured or differentiated.
         effort: [N m] (n,), NaN = not measured.
-        receipt_ns: CLOCK_MONOTONIC of each joint's newest sample [ns] (n,).
         refused: samples that were not used.
         refusal: why the last one was not; empty after a good one.
     """
@@ -36,30 +34,38 @@ class JointTracker:
         self._limit: list[float] = model.velocity_limit.tolist()
         self._filter = velocity_filter
         self.continuous: list[bool] = model.continuous.tolist()
-        self._slowest = min(self._limit)
+        self._jump_speed = _JUMP_SPEED * min(self._limit)  # strictest of all joints
+        self._plausible = _IMPLAUSIBLE_SPEED * min(self._limit)
         self._not_measured = [math.nan] * n
         self._layouts: dict[tuple[str, ...], list[tuple[int, int]]] = {}
+        self._names: Sequence[str] | None = None  # of the last sample, and their layout
+        self._layout: list[tuple[int, int]] = []
         self._whole: list[tuple[int, int]] | None = None  # the layout that is our own order
-        self._stamp_ns = [0] * n
-        self._measured = [False] * n
+        # When each joint was heard of last. While samples of all joints come, the two lists are
+        # out of date and the three numbers serve.
+        self._uniform = False
+        self._stamps_ns = [0] * n
+        self._receipts_ns = [0] * n
+        self._oldest_ns = self._newest_ns = 0
+        self._stamp_ns = 0  # of the first joint
         self.position = [0.0] * n
         self.velocity = [0.0] * n
         self.effort = [math.nan] * n
-        self.receipt_ns = [0] * n
         self.complete = False
         self.refused = 0
         self.refusal = ""
 
     def reset(self) -> None:
         """Forget everything that was measured."""
+        self._note(0, 0)
         for index in range(self._n):
-            self.receipt_ns[index] = self._stamp_ns[index] = 0
             self.velocity[index] = 0.0
         self.complete = False
 
     def missing(self) -> list[str]:
         """Return the joints that were never seen."""
-        return [name for name, at in zip(self.names, self.receipt_ns, strict=True) if at == 0]
+        self._spread()
+        return [name for name, at in zip(self.names, self._receipts_ns, strict=True) if at == 0]
 
     def update(
         self,
@@ -80,17 +86,31 @@ class JointTracker:
             stamp_ns: header stamp [ns]; 0 = none.
             receipt_ns: CLOCK_MONOTONIC of the receipt [ns].
         """
-        layout = self._layouts.get(names if isinstance(names, tuple) else tuple(names))
-        if layout is None:
-            layout = self._learn(tuple(names))
-        if layout is self._whole and self._take_whole(
-            position, velocity, effort, stamp_ns, receipt_ns
-        ):
-            return True
+        if names is not self._names:
+            self._recognize(names)
+        layout = self._layout
+        if layout is self._whole and self.complete:
+            # The same rules as below, with bounds for all joints at once that are stricter than
+            # each joint's own: what is above any doubt needs no loop.
+            elapsed = (receipt_ns - self._newest_ns) * 1e-9
+            if (
+                elapsed > 0.0
+                and stamp_ns != self._stamp_ns
+                and len(position) == len(velocity) == self._n
+                and math.dist(position, self.position) <= _JUMP + self._jump_speed * elapsed
+                and math.hypot(*velocity) <= self._plausible
+            ):
+                self.position[:] = position
+                self.velocity[:] = velocity
+                self.effort[:] = effort if len(effort) == self._n else self._not_measured
+                self._note(stamp_ns, receipt_ns)
+                self.refusal = ""
+                return True
         if not layout:
             return False  # another device's joints: no fault
         if len(position) != len(names):
             return self._refuse(f"{len(position)} positions for {len(names)} joints")
+        self._spread()
         if not self._acceptable(layout, position, stamp_ns, receipt_ns):
             return False
         has_velocity = len(velocity) == len(names)
@@ -104,50 +124,30 @@ class JointTracker:
             self.velocity[i] = speed
             self.position[i] = value
             self.effort[i] = effort[source] if has_effort else math.nan
-            self.receipt_ns[i] = receipt_ns
-            self._stamp_ns[i] = stamp_ns
-        if not self.complete:
-            self.complete = 0 not in self.receipt_ns
+            self._receipts_ns[i] = receipt_ns
+            self._stamps_ns[i] = stamp_ns
+        self._oldest_ns, self._newest_ns = min(self._receipts_ns), max(self._receipts_ns)
+        self._stamp_ns = self._stamps_ns[0]
+        self.complete = self._oldest_ns > 0
         self.refusal = ""
         return True
 
-    def _take_whole(
-        self,
-        position: Sequence[float],
-        velocity: Sequence[float],
-        effort: Sequence[float],
-        stamp_ns: int,
-        receipt_ns: int,
-    ) -> bool:
-        """Take a sample of all joints in our order that is above any doubt; else return False.
+    def _note(self, stamp_ns: int, receipt_ns: int) -> None:
+        """All joints were heard of at the same time."""
+        self._uniform = True
+        self._stamp_ns = stamp_ns
+        self._oldest_ns = self._newest_ns = receipt_ns
 
-        The same rules as below with their strictest bounds, without a loop over the joints.
-        """
-        n = self._n
-        if not (self.complete and len(position) == len(velocity) == n):
-            return False
-        elapsed = (receipt_ns - max(self.receipt_ns)) * 1e-9
-        if elapsed <= 0.0 or stamp_ns == self._stamp_ns[0]:
-            return False
-        steps = list(map(sub, position, self.position))
-        # A NaN makes the sum NaN, which fails every comparison.
-        bound = _JUMP + _JUMP_SPEED * self._slowest * elapsed
-        if not (-bound <= min(steps) and max(steps) <= bound and -math.inf < sum(steps) < math.inf):
-            return False
-        bound = _IMPLAUSIBLE_SPEED * self._slowest
-        if not (-bound <= min(velocity) and max(velocity) <= bound and sum(velocity) < math.inf):
-            return False
-        self.position[:] = position
-        self.velocity[:] = velocity
-        self.effort[:] = effort if len(effort) == n else self._not_measured
-        self.receipt_ns[:] = [receipt_ns] * n
-        self._stamp_ns[:] = [stamp_ns] * n
-        self.refusal = ""
-        return True
+    def _spread(self) -> None:
+        """Bring the times of each joint up to date."""
+        if self._uniform:
+            self._uniform = False
+            self._stamps_ns[:] = [self._stamp_ns] * self._n
+            self._receipts_ns[:] = [self._oldest_ns] * self._n
 
     def oldest_ns(self) -> int:
         """Return the receipt of the joint that was heard of longest ago [ns]; 0 = not complete."""
-        return min(self.receipt_ns)
+        return self._oldest_ns
 
     def at_rest(self, limit: float) -> bool:
         """Return whether no joint is faster than ``limit`` [rad/s]."""
@@ -168,7 +168,7 @@ class JointTracker:
         frozen = stamp_ns != 0
         for source, i in layout:
             value = position[source]
-            seen = self.receipt_ns[i]
+            seen = self._receipts_ns[i]
             if seen == 0:
                 frozen = False
                 if not -math.inf < value < math.inf:
@@ -183,22 +183,28 @@ class JointTracker:
                 if step != step or step in (math.inf, -math.inf):
                     return self._refuse(f"position of {self.names[i]} is {value}")
                 return self._refuse(f"{self.names[i]} jumped by {step:.3f} rad in {elapsed:.4f} s")
-            if frozen and (step != 0.0 or stamp_ns != self._stamp_ns[i]):
+            if frozen and (step != 0.0 or stamp_ns != self._stamps_ns[i]):
                 frozen = False
         if frozen:
             return self._refuse("the same stamp and positions again")
         return True
 
     def _differentiate(self, i: int, position: float, stamp_ns: int, receipt_ns: int) -> float:
-        seen = self.receipt_ns[i]
+        seen = self._receipts_ns[i]
         if seen == 0:
             return 0.0
         dt = (receipt_ns - seen) * 1e-9
-        stamped = (stamp_ns - self._stamp_ns[i]) * 1e-9
-        if self._stamp_ns[i] != 0 and 0.2 * dt < stamped < 5.0 * dt + 0.01:
+        stamped = (stamp_ns - self._stamps_ns[i]) * 1e-9
+        if self._stamps_ns[i] != 0 and 0.2 * dt < stamped < 5.0 * dt + 0.01:
             dt = stamped  # the sensor's own clock jitters less than the receipt
         raw = (position - self.position[i]) / dt
         return self.velocity[i] + (raw - self.velocity[i]) * dt / (dt + self._filter)
+
+    def _recognize(self, names: Sequence[str]) -> None:
+        whole = tuple(names)
+        layout = self._layouts.get(whole)
+        self._layout = self._learn(whole) if layout is None else layout
+        self._names = names if names is whole else None  # a list may change its contents
 
     def _learn(self, names: tuple[str, ...]) -> list[tuple[int, int]]:
         if len(self._layouts) >= _LAYOUTS:

@@ -32,7 +32,10 @@ from kv_action_router.injection.supervisor import Supervisor
 
 _CLEAR_NS = 100_000_000  # a cause is gone when it has been away for this long
 
-MOVING_STATES = (InjectorState.HOLD, InjectorState.FOLLOW, InjectorState.RAMP)
+_INACTIVE, _HOLD, _FOLLOW = InjectorState.INACTIVE, InjectorState.HOLD, InjectorState.FOLLOW
+_RAMP, _FAIL_SAFE = InjectorState.RAMP, InjectorState.FAIL_SAFE
+_CHUNK = Path.CHUNK
+MOVING_STATES = (_HOLD, _FOLLOW, _RAMP)
 
 
 class Modes:
@@ -117,11 +120,11 @@ class Modes:
         if self._release_asked:
             self._release(now_ns)
         source, reason = self.supervisor.judge(now_ns, late_ns, self._drives.hazard)
-        if self.state is InjectorState.FAIL_SAFE:
+        if self.state is _FAIL_SAFE:
             self._stay_safe(now_ns, source, reason)
         elif source:
             self._enter_fail_safe(now_ns, source, reason)
-        elif self.state is InjectorState.INACTIVE and self._joints.complete:
+        elif self.state is _INACTIVE and self._joints.complete:
             self._start(now_ns)
         if self._leaving and self.state in MOVING_STATES:
             self._set_point.brake(self._config.stop_deceleration, self._drives.limits)
@@ -152,19 +155,21 @@ class Modes:
 
     def after_motion(self, now_ns: int, *, inside_limits: bool) -> None:
         """Let the state say what the set-point does, after it was advanced."""
-        if self.state is InjectorState.RAMP and self._set_point.at_rest:
-            self.state = InjectorState.HOLD
-        if self.state is not InjectorState.FOLLOW:
+        state, set_point = self.state, self._set_point
+        if state is _RAMP and set_point.at_rest:
+            self.state = _HOLD
+        if state is not _FOLLOW:
             return
         if not inside_limits:
-            self.state, self.reason = InjectorState.RAMP, "the path broke the limits of a tick"
+            self.state, self.reason = _RAMP, "the path broke the limits of a tick"
             self.say(InjectorEvent.CHUNK_INVALID, self.reason, now_ns, chunk=self.chunk)
             return
         silence = now_ns - self._adopted_ns
-        if self._set_point.path is Path.CHUNK and silence > self._chunk_timeout_ns:
-            self._set_point.brake(self._config.starvation_deceleration, self._drives.limits)
-        path = self._set_point.path
-        if path is Path.CHUNK:
+        path = set_point.path
+        if path is _CHUNK and silence > self._chunk_timeout_ns:
+            set_point.brake(self._config.starvation_deceleration, self._drives.limits)
+            path = set_point.path
+        if path is _CHUNK:
             return
         starved = path is Path.RAMP or not (self.chunk and self.chunk.ends_at_rest)
         self.state = InjectorState.RAMP if path is Path.RAMP else InjectorState.HOLD

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 
 Values = Sequence[float]
+_INFINITE = math.inf
 
 
 class PidBank:
@@ -23,6 +24,7 @@ class PidBank:
     def __init__(self, n: int) -> None:
         self.integral = [0.0] * n  # [N m]
         self.unclamped = [0.0] * n  # [N m] what the last update would have sent without limits
+        self.clamped = False  # whether the last update left any of them beyond its limit, or undone
         self.refused = 0
         self._n = n
 
@@ -60,31 +62,44 @@ class PidBank:
             stiffness: share of the proportional part, 0 to 1; below 1 the integrals are frozen.
             output: last outputs, overwritten.
         """
-        if not 0.0 < dt < math.inf:
+        if not 0.0 < dt < _INFINITE:
             self.refused += 1
+            self.clamped = True
             return
         integrate = stiffness >= 1.0
-        integral = self.integral
-        for i in range(self._n):
-            error = position[i] - measured_position[i]
-            bound = limit[i]
-            raw = (
-                feed_forward[i]
-                + stiffness * proportional[i] * error
-                + integral[i]
-                + derivative[i] * (velocity[i] - measured_velocity[i])
-            )
-            if not -math.inf < raw < math.inf:
+        clamped = False
+        infinite, integrals, unclamped = _INFINITE, self.integral, self.unclamped
+        i = -1
+        for wanted, measured, speed, own, fed, kp, kd, bound in zip(
+            position,
+            measured_position,
+            velocity,
+            measured_velocity,
+            feed_forward,
+            proportional,
+            derivative,
+            limit,
+            strict=True,
+        ):
+            i += 1
+            error = wanted - measured
+            integral = integrals[i]
+            raw = fed + stiffness * kp * error + integral + kd * (speed - own)
+            if not -infinite < raw < infinite:
                 self.refused += 1
+                clamped = True
                 continue
-            self.unclamped[i] = raw
-            value = raw
-            if raw > bound:
-                value = bound
-            elif raw < -bound:
-                value = -bound
-            output[i] = value
-            if integrate and (value == raw or (error < 0.0) == (raw > bound)):
-                moved = integral[i] + integral_gain[i] * error * dt
-                most = integral_limit[i]
-                integral[i] = most if moved > most else -most if moved < -most else moved
+            unclamped[i] = raw
+            if -bound <= raw <= bound:
+                output[i] = raw
+                if not integrate:
+                    continue
+            else:
+                clamped = True
+                output[i] = bound if raw > bound else -bound
+                if not integrate or (error < 0.0) != (raw > bound):
+                    continue
+            moved = integral + integral_gain[i] * error * dt
+            most = integral_limit[i]
+            integrals[i] = most if moved > most else -most if moved < -most else moved
+        self.clamped = clamped

@@ -7,6 +7,7 @@ is clipped silently.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from enum import Enum
 
@@ -29,6 +30,9 @@ class Path(Enum):
     HOLD = 0
     CHUNK = 1
     RAMP = 2
+
+
+_CHUNK, _RAMP = Path.CHUNK, Path.RAMP
 
 
 class SetPoint:
@@ -58,6 +62,7 @@ class SetPoint:
         self.path = Path.HOLD
         self.left_path = 0
         self.last_ns = 0
+        self._zero = (0.0,) * n
         self._hold = [0.0] * n
         self._player = ChunkPlayer(model)
         self._ramp = Ramp(n)
@@ -173,24 +178,33 @@ class SetPoint:
         if now_ns <= self.last_ns:
             return True
         self._evaluate(now_ns, limits)
-        ok = self._inside_limits((now_ns - self.last_ns) * 1e-9, limits)
+        position, velocity, acceleration = self._next
+        dt = (now_ns - self.last_ns) * 1e-9
+        # What all joints together keep, each keeps; else it is looked at joint by joint.
+        ok = (
+            math.dist(position, self.position) <= limits.slowest * dt
+            and math.dist(velocity, self.velocity) <= limits.gentlest * dt
+        ) or self._inside_limits(dt, limits)
         if not ok:
             self.left_path += 1
             self._begin_ramp(self.last_ns, 1.0, limits)
-            self._ramp.evaluate(now_ns, *self._next)
-        self.position[:], self.velocity[:], self.acceleration[:] = self._next
+            self._ramp.evaluate(now_ns, position, velocity, acceleration)
+        self.position[:] = position
+        self.velocity[:] = velocity
+        self.acceleration[:] = acceleration
         self.last_ns = now_ns
         return ok
 
     def _evaluate(self, now_ns: int, limits: Snapshot) -> None:
         position, velocity, acceleration = self._next
-        if self.path is Path.CHUNK:
-            end_ns = self._player.end_ns
-            self._player.evaluate(now_ns, position, velocity, acceleration)
-            if now_ns >= end_ns:
-                self._run_off(end_ns, now_ns, limits)
+        path = self.path
+        if path is _CHUNK:
+            player = self._player
+            player.evaluate(now_ns, position, velocity, acceleration)
+            if now_ns >= player.end_ns:
+                self._run_off(player.end_ns, now_ns, limits)
                 return
-        elif self.path is Path.RAMP:
+        elif path is _RAMP:
             self._ramp.evaluate(now_ns, position, velocity, acceleration)
             if self._ramp.done(now_ns):
                 self._hold[:] = position
@@ -198,9 +212,9 @@ class SetPoint:
             return
         else:
             position[:] = self._hold
-            for i in range(self._n):
-                velocity[i] = acceleration[i] = 0.0
-        self._offset.add_to(now_ns, position, velocity, acceleration)
+            velocity[:] = acceleration[:] = self._zero
+        if self._offset.duration > 0.0:
+            self._offset.add_to(now_ns, position, velocity, acceleration)
 
     def _run_off(self, end_ns: int, now_ns: int, limits: Snapshot) -> None:
         """The chunk has ended: hold its end if it rests, else ramp from there, at its own time."""
@@ -246,6 +260,7 @@ class SetPoint:
         self.path = Path.RAMP
 
     def _inside_limits(self, dt: float, limits: Snapshot) -> bool:
+        """Judge the next state joint by joint; NaN is outside."""
         position, velocity, _ = self._next
         for i in range(self._n):
             most = limits.velocity_limit[i] * dt * _STEP_SLACK + _POSITION_SLACK

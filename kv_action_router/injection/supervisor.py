@@ -5,6 +5,8 @@ from __future__ import annotations
 from kv_action_router.injection.config import InjectionConfig
 from kv_action_router.injection.watchdogs import Watchdog, first_lost
 
+_WELL = ("", "")
+
 
 class Supervisor:
     """Judges once a tick.
@@ -41,11 +43,13 @@ class Supervisor:
 
     def joints_seen(self, receipt_ns: int) -> None:
         """Note a joint state; the receipt is that of the joint heard of longest ago [ns]."""
-        self._note(self.joints.seen(receipt_ns))
+        if self.joints.seen(receipt_ns):
+            self._quiet_until_ns = 0
 
     def imu_seen(self, receipt_ns: int) -> None:
         """Note an IMU sample; from then on the IMU is watched."""
-        self._note(self._imu.seen(receipt_ns))
+        if self._imu.seen(receipt_ns):
+            self._quiet_until_ns = 0
         if self._imu.last_ns and self._imu not in self._watched:
             self._watched.append(self._imu)
             self._quiet_until_ns = 0
@@ -53,12 +57,12 @@ class Supervisor:
     def heartbeat(self, node: str, receipt_ns: int, *, starting: bool = False) -> None:
         """Note a sign of life; ``starting`` = the node says that it is not active yet."""
         watchdog = self._nodes.get(node)
-        if watchdog is not None:
-            self._note(watchdog.seen(receipt_ns, starting=starting))
-
-    def _note(self, grace_ended: bool) -> None:
-        if grace_ended:
+        if watchdog is not None and watchdog.seen(receipt_ns, starting=starting):
             self._quiet_until_ns = 0
+
+    def joints_lost(self, now_ns: int) -> bool:
+        """Return whether there are no joint states."""
+        return now_ns > self._quiet_until_ns and self.joints.lost(now_ns)
 
     def judge(self, now_ns: int, late_ns: int, hazard: str) -> tuple[str, str]:
         """Return what is at fault and why, for people; two empty strings when all is well.
@@ -77,4 +81,4 @@ class Supervisor:
             return self.LOOP, f"control loop was away for {late_ns * 1e-6:.0f} ms"
         if hazard:
             return hazard, f"wheel speed of {hazard} jumped"
-        return "", ""
+        return _WELL
