@@ -49,6 +49,7 @@ class JointMerger:
         self._measured = [False] * n
         self._receipt = [0] * n
         self._stamp_ns = 0
+        self._all = list(range(n))
         self._sample: JointSample | None = None  # of the present state, once it was asked for
         self._orders: dict[tuple[str, ...], _Order] = {}
         self._last_names: tuple[str, ...] = ()
@@ -92,17 +93,22 @@ class JointMerger:
         speeds = _picked("velocity", velocity, count, there)
         efforts = _picked("effort", effort, count, there)
         if math.isfinite(sum(speeds)):
-            for joint in here:
-                self._measured[joint] = True
+            if False in self._measured:
+                for joint in here:
+                    self._measured[joint] = True
         else:
             self._estimate_missing(speeds, values, here, receipt_ns)
         if not math.isfinite(sum(efforts)):
             efforts = [value if math.isfinite(value) else math.nan for value in efforts]
-        for joint, value, speed, load in zip(here, values, speeds, efforts, strict=True):
-            self._position[joint] = value
-            self._velocity[joint] = speed
-            self._effort[joint] = load
-            self._receipt[joint] = receipt_ns
+        if here == self._all:
+            self._position, self._velocity, self._effort = values, speeds, efforts
+            self._receipt = [receipt_ns] * len(here)
+        else:
+            for joint, value, speed, load in zip(here, values, speeds, efforts, strict=True):
+                self._position[joint] = value
+                self._velocity[joint] = speed
+                self._effort[joint] = load
+                self._receipt[joint] = receipt_ns
         self._stamp_ns = stamp_ns
         self._sample = None
         return True
@@ -203,4 +209,6 @@ def _picked(field: str, values: _Numbers, count: int, there: list[int]) -> list[
         fits = len(listed) == count
     if not fits:
         raise InputError(f"size of {field}", f"{count} as the names", np.size(values))
+    if len(there) == count:  # all of them, in their order
+        return listed
     return [listed[place] for place in there]

@@ -140,14 +140,15 @@ def inside_spheres(
     center, radius = spheres[:, :3], spheres[:, 3:] + padding
     low, high = center - radius, center + radius
     # most spheres are far from all points, and most points from all other spheres
-    close = low < points.max(axis=0)
-    close &= high > points.min(axis=0)
-    chosen = np.flatnonzero(close.all(axis=1))
+    # (a ufunc's reduce is what the methods max, min and all call, through Python)
+    close = low < np.maximum.reduce(points)
+    close &= high > np.minimum.reduce(points)
+    chosen = np.flatnonzero(np.logical_and.reduce(close, axis=1))
     if not len(chosen):
         return inside
-    boxed = points > low.take(chosen, axis=0).min(axis=0)
-    boxed &= points < high.take(chosen, axis=0).max(axis=0)
-    near = np.flatnonzero(boxed.all(axis=1))
+    boxed = points > np.minimum.reduce(low.take(chosen, axis=0))
+    boxed &= points < np.maximum.reduce(high.take(chosen, axis=0))
+    near = np.flatnonzero(np.logical_and.reduce(boxed, axis=1))
     if len(near):
         # |p|^2 - 2 p.c + |c|^2 - r^2: one matrix product instead of an (n, m, 3) difference
         center, radius = center.take(chosen, axis=0), radius.take(chosen, axis=0)
@@ -156,7 +157,7 @@ def inside_spheres(
         bound -= np.einsum("ij,ij->i", center, center)[:, None]
         products = (2.0 * center).dot(points.T)
         products += bound
-        inside[near] = products.max(axis=0) > np.einsum("ij,ij->i", points, points)
+        inside[near] = np.maximum.reduce(products) > np.einsum("ij,ij->i", points, points)
     return inside
 
 

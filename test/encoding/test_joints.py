@@ -123,3 +123,17 @@ def test_sample_is_a_copy():
     sample = made.sample(SECOND)
     made.update(NAMES, [9.0, 9.0, 9.0], [], [], 0, SECOND + MS)
     assert sample.position.tolist() == [0.1, 0.2, 0.3]
+
+
+def test_arrays_of_the_caller_are_not_kept():
+    made = merger()
+    values = np.array([0.1, 0.2, 0.3])
+    made.update(NAMES, values, values, values, 0, SECOND)
+    values[:] = 9.0
+    sample = made.sample(SECOND)
+    for part in (sample.position, sample.velocity, sample.effort):
+        assert part.tolist() == [0.1, 0.2, 0.3]
+    kept = [0.4, 0.5, 0.6]
+    made.update(NAMES, kept, [], [], 0, SECOND + MS)
+    kept[0] = 9.0
+    assert made.sample(SECOND + MS).position.tolist() == [0.4, 0.5, 0.6]
