@@ -25,6 +25,7 @@ from kv_action_router.robots.shapes import (
 
 TABLE = "table"
 NO_SPHERES = np.zeros((0, 4))
+AT_ONCE = 4000  # distances of spheres and capsules: more do not stay in the first cache
 
 
 class CollisionModel:
@@ -87,15 +88,8 @@ class CollisionModel:
         Raises:
             InputError: ``q``, ``spheres`` or ``padding`` has the wrong size or is not finite.
         """
-        if not np.isfinite(q).all() or np.shape(q) != (self._model.nq,):
-            raise InputError("q", f"{self._model.nq} finite joint positions", q)
-        self._configure(padding, frozenset(may_touch))
-        found = pin.computeCollisions(
-            self._model, self._data, self._geometry, self._results, np.asarray(q, float), True
-        )
-        if found:
-            return self._colliding_pair()
-        return self._obstacle(spheres, padding) if len(spheres) else None
+        found = self.first_collision(np.asarray(q, float)[None], spheres, padding, may_touch)
+        return None if found is None else found[1]
 
     def first_collision(
         self,
@@ -104,12 +98,33 @@ class CollisionModel:
         padding: float = 0.0,
         may_touch: Collection[str] = (),
     ) -> tuple[int, str] | None:
-        """Return row and pair of the first configuration (k, n) that would touch, or None."""
-        for row, q in enumerate(path):
-            pair = self.in_collision(q, spheres, padding, may_touch)
-            if pair is not None:
-                return row, pair
-        return None
+        """Return row and pair of the first configuration (r, n) that would touch, or None.
+
+        Raises:
+            InputError: as :meth:`in_collision`.
+        """
+        if np.ndim(path) != 2 or np.shape(path)[1] != self._model.nq or not np.isfinite(path).all():
+            raise InputError("q", f"{self._model.nq} finite joint positions", path)
+        self._configure(padding, frozenset(may_touch))
+        found, placed = None, []
+        for row, q in enumerate(np.asarray(path, float)):
+            if self._touches_itself(q):
+                found = row, self._colliding_pair()
+                break
+            if len(spheres):
+                placed.append(self._segments.ends())
+        rows = max(1, AT_ONCE // max(1, len(spheres) * len(self._links)))
+        for first in range(0, len(placed), rows):
+            touched = self._obstacle(spheres, padding, np.array(placed[first : first + rows]))
+            if touched is not None:
+                return first + touched[0], touched[1]
+        return found
+
+    def _touches_itself(self, q: FloatArray) -> bool:
+        """Say whether the arm touches itself or the table; it stands at ``q`` from then on."""
+        return bool(
+            pin.computeCollisions(self._model, self._data, self._geometry, self._results, q, True)
+        )
 
     def _add_self_pairs(self, excluded: set[frozenset[str]]) -> None:
         objects = self._geometry.geometryObjects
@@ -164,17 +179,22 @@ class CollisionModel:
                 return f"{self._name(pair.first)} - {self._name(pair.second)}"
         raise AssertionError("pinocchio reported a collision without a pair")
 
-    def _obstacle(self, spheres: FloatArray, padding: float) -> str | None:
+    def _obstacle(
+        self, spheres: FloatArray, padding: float, ends: FloatArray
+    ) -> tuple[int, str] | None:
+        """Return row and pair of the first configuration that touches one of spheres (k, 4)."""
         spheres = np.asarray(spheres, dtype=float)
         if spheres.ndim != 2 or spheres.shape[1] != 4 or not np.isfinite(spheres).all():
             raise InputError("spheres", "finite, of size (k, 4)", spheres.shape)
-        touching = self._segments.near(spheres, padding)  # (k, c)
+        touching = self._segments.near(spheres, padding, ends)  # (k, r, c)
         if self._ignored:
-            touching[:, [link in self._ignored for link in self._links]] = False
+            touching[:, :, [link in self._ignored for link in self._links]] = False
         if not touching.any():
             return None
-        row, capsule = np.unravel_index(int(touching.argmax()), touching.shape)
-        return f"{self._links[int(capsule)]} - obstacle {int(row)}"
+        row = int(touching.any(axis=(0, 2)).argmax())
+        there = touching[:, row]
+        sphere, capsule = np.unravel_index(int(there.argmax()), there.shape)
+        return row, f"{self._links[int(capsule)]} - obstacle {int(sphere)}"
 
 
 class _Segments:
@@ -189,19 +209,29 @@ class _Segments:
         self._length = np.linalg.norm(capsules.end - capsules.start, axis=1)
         self._inverse = 1.0 / np.maximum(self._length, 1e-12)[:, None]
 
-    def near(self, spheres: FloatArray, padding: float) -> npt.NDArray[np.bool_]:
-        """Return which spheres (k, 4) are nearer than ``padding`` to which capsule (k, c).
+    def ends(self) -> FloatArray:
+        """Return both ends of each capsule at the configuration in the workspace (c, 2, 3)."""
+        return self._placed.update().reshape(self._count, 2, 3).copy()
+
+    def near(self, spheres: FloatArray, padding: float, ends: FloatArray) -> npt.NDArray[np.bool_]:
+        """Return which spheres (k, 4) are nearer than ``padding`` to which capsule (k, r, c).
 
         |p - s|^2 - 2 t (p - s).u + t^2 with t the projection on the unit direction u, clipped to
-        the length; products of matrices instead of a (k, c, 3) array.
+        the length; products of matrices instead of a (k, r c, 3) array.
+
+        Args:
+            spheres: x, y, z, r [m].
+            padding: [m].
+            ends: of the capsules, at r configurations (r, c, 2, 3).
         """
-        ends = self._placed.update().reshape(self._count, 2, 3)
-        start = ends[:, 0]
-        direction = (ends[:, 1] - start) * self._inverse
+        rows = len(ends)
+        start = ends[:, :, 0].reshape(-1, 3)
+        direction = ((ends[:, :, 1] - ends[:, :, 0]) * self._inverse).reshape(-1, 3)
         points = np.ascontiguousarray(spheres[:, :3])
         along = points @ direction.T
-        along -= np.einsum("ij,ij->i", start, direction)  # (k, c)
-        clipped = np.minimum(np.maximum(along, 0.0), self._length)
+        along -= np.einsum("ij,ij->i", start, direction)  # (k, r c)
+        clipped = np.maximum(along, 0.0)
+        np.minimum(clipped, np.tile(self._length, rows), out=clipped)
         squared = points @ (-2.0 * start).T
         squared += np.einsum("ij,ij->i", start, start)
         squared += np.einsum("ij,ij->i", points, points)[:, None]
@@ -209,9 +239,9 @@ class _Segments:
         along -= clipped
         along *= clipped
         squared -= along
-        reach = spheres[:, 3:4] + (self._radius + padding)
+        reach = spheres[:, 3:4] + np.tile(self._radius + padding, rows)
         reach *= reach
-        return squared < reach
+        return (squared < reach).reshape(len(spheres), rows, self._count)
 
 
 def _excluded(mjcf: Path) -> set[frozenset[str]]:
