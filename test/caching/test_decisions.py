@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from kv_action_router.caching.decisions import describe
 from kv_action_router.caching.invalidation import Invalidation, Scope
-from kv_action_router.contracts import MissReason, TaskStatus, Trigger, UpdateOperation
+from kv_action_router.contracts import Decision, MissReason, TaskStatus, Trigger, UpdateOperation
 
 
 def counters(manager, layer: str = "task", domain: str = "r1"):
@@ -65,6 +66,17 @@ def test_the_header_travels_with_the_match(build) -> None:
     assert match.decision.trigger_monotonic_ns == 2000
     assert match.decision.stamp_ns == 4
     assert match.decision.source_domain == match.decision.domain == "r1"
+
+
+def test_the_header_loses_nothing_on_the_way(build) -> None:
+    """It is written out field by field: a new field must be carried, too."""
+    key = build.key()
+    values = {field.name: f"some {field.name}" for field in dataclasses.fields(Decision)}
+    header = dataclasses.replace(Decision(**values), domain="r1", stage_ns=(1, 2, 3, 4, 5))
+    match = build.manager().on_key(dataclasses.replace(key, decision=header))
+    assert match.decision == dataclasses.replace(
+        header, sequence=1, decision_id=0, source_domain="r1", intent_id=""
+    )
 
 
 def test_a_miss_stays_a_miss_until_the_next_decision(build) -> None:
@@ -254,5 +266,6 @@ def test_match_times_are_summarized_over_ten_seconds(build) -> None:
     report = manager.statistics()
     assert report.match_time_p50_us == pytest.approx(50.5)
     assert report.match_time_max_us == 100.0
+    assert report.match_time_p99_us == pytest.approx(99.01)
     now[0] = 20_000_000_000
     assert math.isnan(manager.statistics().match_time_p50_us)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from kv_action_router.contracts import CHUNK_PERIOD, CHUNK_SAMPLES, ChunkKind, Decision
 from kv_action_router.synthesis.chunk import ChunkMaker
+from kv_action_router.synthesis.headers import answering, continuing
 from kv_action_router.synthesis.reference import Reference
 from kv_action_router.synthesis.spline import Motion
 from kv_action_router.tasks.stages import TimedOutput
@@ -57,3 +60,22 @@ def test_timed_outputs_count_from_the_motion(anchor: int, times: list[float]) ->
         outputs_origin_ns=1000 * MS,
     )
     assert [item.time for item in chunk.auxiliary] == pytest.approx(times)
+
+
+def test_headers_lose_nothing_on_the_way() -> None:
+    """They are written out field by field: a new field must be carried, too."""
+    match = dataclasses.replace(
+        Decision(**{field.name: field.name for field in dataclasses.fields(Decision)}),  # type: ignore[arg-type]
+        stage_ns=(1, 2, 3, 4, 5),
+    )
+    caused = answering(match, 9, 8, 7)
+    assert caused == dataclasses.replace(match, sequence=9, epoch=8, stage_ns=(1, 2, 3, 7, 5))
+    assert continuing(match, 6, 5, 9, 8, 7) == dataclasses.replace(
+        match,
+        trace_id=0,
+        trigger_monotonic_ns=6,
+        stage_ns=(0, 0, 0, 7, 0),
+        sequence=9,
+        epoch=8,
+        decision_id=5,
+    )
