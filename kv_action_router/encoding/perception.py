@@ -12,6 +12,8 @@ the estimate:
    does not count;
 4. a robust circle fit of known radius, which also works on an arc; its covariance grows as
    the arc shrinks, and past a limit there is no estimate. Never a guess.
+
+Here is the first step; the others are ``disc.py``, with ``face.py`` and ``circle_fit.py``.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ class Perception:
 
     sight: Sight
     target: TargetEstimate | None
-    color_mask: npt.NDArray[np.uint8]  # (height, width), 255 where the target's color is
+    color_mask: npt.NDArray[np.uint8]  # (height, width), as :meth:`TargetPerception.segment` says
     reason: str = ""
 
 
@@ -156,10 +158,15 @@ class TargetPerception:
 
     def _pieces(self, mask: npt.NDArray[np.uint8]) -> list[_Box]:
         """Return the bounding boxes of connected pieces of color, largest first, at most three."""
-        left, top, width, height = cv2.boundingRect(mask)
+        rows, columns = self._region
+        region = mask[rows, columns]
+        if region.size == 0:
+            return []
+        left, top, width, height = cv2.boundingRect(region)
         if width == 0:
             return []
-        crop = mask[top : top + height, left : left + width]
+        crop = region[top : top + height, left : left + width]
+        top, left = top + rows.start, left + columns.start
         count, _, statistics, _ = cv2.connectedComponentsWithStats(crop, connectivity=8)
         pieces = sorted(
             statistics[1:count].tolist(), key=itemgetter(cv2.CC_STAT_AREA), reverse=True
