@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pinocchio as pin
+from scipy.linalg.lapack import dposv
 
 from kv_action_router.contracts import FloatArray
 from kv_action_router.errors import UnreachableError
@@ -86,7 +87,6 @@ def _descend(
     q = np.array(start, dtype=float)
     rows = 6 if rotation is not None else 5  # the turn about the base frame's z is free
     error = np.zeros(rows)
-    identity = np.eye(rows)
     checkpoint = math.inf
     for step in range(ITERATIONS):
         position, present, jacobian = kinematics.forward_and_jacobian(q)
@@ -104,15 +104,27 @@ def _descend(
             checkpoint = largest
         used = jacobian[:rows]
         damping = 0.5 * float(error @ error) + DAMPING_FLOOR
-        change = used.T @ np.linalg.solve(used @ used.T + damping * identity, error)
+        change = _damped_step(used, damping, error)
         # A joint at its limit that wants to leave it gets no share of the step.
         blocked = ((q <= lower) & (change < 0.0)) | ((q >= upper) & (change > 0.0))
         if blocked.any():
             used = used * ~blocked
-            change = used.T @ np.linalg.solve(used @ used.T + damping * identity, error)
+            change = _damped_step(used, damping, error)
         change *= min(1.0, STEP_LIMIT / max(float(np.abs(change).max()), 1e-12))
-        q = np.clip(q + change, lower, upper)
+        q += change
+        np.maximum(q, lower, out=q)
+        np.minimum(q, upper, out=q)
     return q, largest
+
+
+def _damped_step(jacobian: FloatArray, damping: float, error: FloatArray) -> FloatArray:
+    """Return the step (n,) that least squares with damping takes against an error (rows,)."""
+    normal = jacobian @ jacobian.T
+    normal.flat[:: len(normal) + 1] += damping
+    # Positive definite by its damping: Cholesky, without the checks that cost more than it.
+    _, solution, _ = dposv(normal, error)
+    step: FloatArray = jacobian.T @ solution
+    return step
 
 
 def _turn_down(axis: FloatArray) -> tuple[float, float]:
