@@ -102,6 +102,11 @@ class ReportThrottle:
         self._sent_ns.clear()
         self._kept.clear()
 
+    @property
+    def keeps(self) -> bool:
+        """Whether anything was kept back."""
+        return bool(self._kept)
+
     def count(self, detector: str) -> int:
         """Return how often a detector saw something, in all sources."""
         return sum(count for (name, _), count in self._count.items() if name == detector)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from kv_action_router.contracts import (
@@ -13,6 +14,7 @@ from kv_action_router.contracts import (
     StageCondition,
     TaskState,
 )
+from kv_action_router.monitoring.bands import quiet_bands
 from kv_action_router.monitoring.config import MonitorConfig
 from kv_action_router.monitoring.detectors.base import Detection
 from kv_action_router.monitoring.detectors.contact import ContactDetector
@@ -39,9 +41,9 @@ _AGES_PERIOD_NS = 8_000_000  # heartbeats and image ages
 _COUNTS_PERIOD_NS = 50_000_000  # DDS events
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Verdict:
-    """What one update found.
+    """What one update found; nobody but the monitor writes into it.
 
     Attributes:
         reports: to be published, throttled and counted.
@@ -52,6 +54,9 @@ class Verdict:
     reports: list[FailureReport] = field(default_factory=list)
     conditions: list[StageCondition] = field(default_factory=list)
     responses: list[FailureReport] = field(default_factory=list)
+
+
+_NOTHING = Verdict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +72,9 @@ class FailureMonitor:
     """Turns samples of every stream into signals and judges all conditions over them.
 
     Used by one thread. Nothing here waits, logs, or knows of ROS.
+
+    A condition is judged when one of its signals has a new sample with which it could begin to
+    hold, and at each update while it holds.
     """
 
     def __init__(
@@ -105,22 +113,26 @@ class FailureMonitor:
         self._view = SignalView(self.table)
         self._watches = [(rule, HeldThreshold(rule.condition)) for rule in rules]
         self._rows = [(rule, watch, frozenset(watch.signals)) for rule, watch in self._watches]
+        self._engaged = False  # some row holds for some source
         self._throttle = ReportThrottle(self.config.repeat_period)
         self._decision = Decision()
         self._tare_wanted = False
         self._stop_asked = False
         self._ages_ns = 0
         self._counts_ns = 0
-        self._handlers: dict[type, Callable[[Any, int], None]] = {
-            WrenchSample: lambda sample, _: self.contact.on_wrench(sample, self.table),
+        self._verdict = _NOTHING
+        self._now_ns = 0
+        self._handlers: dict[type, Callable[[Any], object]] = {
+            WrenchSample: partial(self.contact.on_wrench, table=self.table),
             ExecutionFeedback: self._on_feedback,
-            DriveSample: lambda sample, _: self.thermal.on_drives(sample, self.table),
-            HeartbeatSample: lambda sample, _: self.heartbeats.on_heartbeat(sample),
-            KeySample: lambda sample, _: self.vision.on_key(sample),
-            TransportSample: lambda sample, _: self.deadlines.on_event(sample),
+            DriveSample: partial(self.thermal.on_drives, table=self.table),
+            HeartbeatSample: self.heartbeats.on_heartbeat,
+            KeySample: self.vision.on_key,
+            TransportSample: self.deadlines.on_event,
             TaskState: self._on_task_state,
             StopSample: self._on_stop,
         }
+        self._set_bands()
 
     def reset(self) -> None:
         """Forget everything, as on activation."""
@@ -132,6 +144,8 @@ class FailureMonitor:
         self.deadlines.reset()
         for _, watch in self._watches:
             watch.reset()
+        self._engaged = False
+        self._set_bands()
         self._throttle.reset()
         self._decision = Decision()
         self._tare_wanted = False
@@ -149,22 +163,30 @@ class FailureMonitor:
         Raises:
             TypeError: a sample is of no known type.
         """
-        verdict = Verdict(reports=self._throttle.due(now_ns))
-        self._view.now_ns = now_ns
+        self._verdict = _NOTHING
+        self._now_ns = self._view.now_ns = now_ns
+        if self._throttle.keeps:
+            self._found_something().reports.extend(self._throttle.due(now_ns))
         pressed = False
         for sample in samples:
             kind = type(sample)
             if kind is WrenchSample:
                 if pressed:  # a sample that breaks a holding must be seen by itself
-                    self._judge(now_ns, verdict)
+                    self._judge(now_ns)
                 pressed = True
             handler = self._handlers.get(kind)
             if handler is None:
                 raise TypeError(f"cannot take a sample of type {kind.__name__}")
-            handler(sample, now_ns)
-        self._measure(now_ns)
-        self._judge(now_ns, verdict)
-        return verdict
+            handler(sample)
+        if not 0 <= now_ns - self._ages_ns < _AGES_PERIOD_NS:
+            self._ages_ns = now_ns
+            self.heartbeats.measure(self.table, now_ns)
+            self.vision.measure(self.table, now_ns)
+        if not 0 <= now_ns - self._counts_ns < _COUNTS_PERIOD_NS:
+            self._counts_ns = now_ns
+            self.deadlines.measure(self.table, now_ns)
+        self._judge(now_ns)
+        return self._verdict
 
     def values(self, now_ns: int) -> dict[str, float]:
         """Return what is measured now: the largest value of each signal over its sources."""
@@ -180,32 +202,41 @@ class FailureMonitor:
 
     # --- inside -------------------------------------------------------------------------------
 
-    def _measure(self, now_ns: int) -> None:
-        if not 0 <= now_ns - self._ages_ns < _AGES_PERIOD_NS:
-            self._ages_ns = now_ns
-            self.heartbeats.measure(self.table, now_ns)
-            self.vision.measure(self.table, now_ns)
-        if not 0 <= now_ns - self._counts_ns < _COUNTS_PERIOD_NS:
-            self._counts_ns = now_ns
-            self.deadlines.measure(self.table, now_ns)
+    def _found_something(self) -> Verdict:
+        if self._verdict is _NOTHING:
+            self._verdict = Verdict()
+        return self._verdict
 
-    def _judge(self, now_ns: int, verdict: Verdict) -> None:
+    def _set_bands(self) -> None:
+        rows = [rule.condition for rule, _ in self._watches]
+        self.table.set_bands(quiet_bands(self.table.names, [*rows, *self.stages.conditions]))
+
+    def _judge(self, now_ns: int) -> None:
         changed = self.table.take_changed()
+        if changed or self._engaged:
+            self._judge_rows(now_ns, changed)
+        if changed or now_ns > self.stages.due_ns:
+            condition = self.stages.update(self.table, self._view)
+            if condition is not None:
+                self._found_something().conditions.append(condition)
+
+    def _judge_rows(self, now_ns: int, changed: set[str]) -> None:
+        engaged = False
         for rule, watch, signals in self._rows:
             if not watch.engaged and changed.isdisjoint(signals):
                 continue  # nothing new can make it true
             for detection in watch.update(self.table, self._view):
-                self._found(rule, detection, now_ns, verdict)
+                self._found(rule, detection, now_ns)
+            engaged = engaged or watch.engaged
             if watch.active and rule.stops and not self._stop_asked:
                 # released while the cause is still there
                 self._stop_asked = True
                 detection = next(iter(watch.active.values()))
-                verdict.responses.append(self._report(rule, detection, now_ns))
-        condition = self.stages.update(self.table, self._view)
-        if condition is not None:
-            verdict.conditions.append(condition)
+                self._found_something().responses.append(self._report(rule, detection, now_ns))
+        self._engaged = engaged
 
-    def _found(self, rule: Rule, detection: Detection, now_ns: int, verdict: Verdict) -> None:
+    def _found(self, rule: Rule, detection: Detection, now_ns: int) -> None:
+        verdict = self._found_something()
         report = self._report(rule, detection, now_ns)
         sent = self._throttle.offer(report)
         if sent is not None:
@@ -231,16 +262,20 @@ class FailureMonitor:
             now_ns=now_ns,
         )
 
-    def _on_task_state(self, state: TaskState, now_ns: int) -> None:
-        before = self.stages.state
-        if self.stages.on_task_state(state):
+    def _on_task_state(self, state: TaskState) -> None:
+        before, conditions = self.stages.state, self.stages.conditions
+        entered = self.stages.on_task_state(state)
+        if self.stages.conditions is not conditions:
+            self._set_bands()
+        if entered:
             # The tool may still touch what the stage before was allowed to touch.
             touching = (
                 before is not None and before.goal_id == state.goal_id and before.allowed_contact
             )
             self._tare_wanted = not touching
 
-    def _on_feedback(self, feedback: ExecutionFeedback, now_ns: int) -> None:
+    def _on_feedback(self, feedback: ExecutionFeedback) -> None:
+        now_ns = self._now_ns
         at_rest = self.table.value("joint_speed", now_ns) <= self.config.rest_speed
         self.tracking.on_feedback(feedback, min(feedback.monotonic_ns, now_ns), self.table)
         if feedback.event not in REFUSED:
@@ -255,5 +290,5 @@ class FailureMonitor:
         if tare_due and at_rest and self.contact.tare(now_ns):
             self._tare_wanted = False
 
-    def _on_stop(self, sample: StopSample, now_ns: int) -> None:
+    def _on_stop(self, sample: StopSample) -> None:
         self._stop_asked = sample.engaged

@@ -13,8 +13,9 @@ from kv_action_router.contracts import (
     TaskState,
     TaskStatus,
 )
+from kv_action_router.monitoring.bands import quiet_band
 from kv_action_router.monitoring.detectors.base import Detection
-from kv_action_router.monitoring.signals import NO_SOURCE, SignalTable, SignalView
+from kv_action_router.monitoring.signals import NEVER, NO_SOURCE, SignalTable, SignalView
 from kv_action_router.tasks.conditions import Condition, HeldCondition
 
 REFUSED = frozenset(
@@ -40,11 +41,27 @@ class Stage(Protocol):
         """Any of them fails the stage."""
 
 
+class _Watched:
+    """One condition of a stage, and what follows from it alone."""
+
+    __slots__ = ("alone", "held", "is_failure", "signals")
+
+    def __init__(self, condition: Condition, *, is_failure: bool) -> None:
+        self.held = HeldCondition(condition)
+        self.is_failure = is_failure
+        self.signals = condition.signals
+        self.alone = quiet_band(condition) is not None
+
+
 class StageWatch:
     """Judges the conditions of the stage under way.
 
     Invariant: at most one condition is handed out for each decision of a goal, and only samples
     count that were received after the injector took over the decision's motion, without a break.
+
+    Attributes:
+        conditions: of the stage under way; a new tuple whenever they are begun anew.
+        due_ns: from when on :meth:`update` has something to do even if no signal has changed [ns].
     """
 
     def __init__(self, find_stage: Callable[[str, str], Stage | None]) -> None:
@@ -54,14 +71,16 @@ class StageWatch:
             find_stage: definition by task and stage name; None = not known.
         """
         self._find_stage = find_stage
-        self._conditions: list[tuple[HeldCondition, bool]] = []
+        self._watched: list[_Watched] = []
+        self.due_ns = 0
         self.reset()
 
     def reset(self) -> None:
         """Forget the task."""
         self.state: TaskState | None = None
         self._stage: Stage | None = None
-        self._conditions = []
+        self._watched = []
+        self.conditions: tuple[Condition, ...] = ()
         self._since_ns = -1  # motion in force since; -1 = it is not
         self._answered = False
 
@@ -110,6 +129,7 @@ class StageWatch:
         if self._since_ns >= 0 or feedback.state != InjectorState.FOLLOW:
             return False
         self._since_ns = feedback.monotonic_ns
+        self.due_ns = 0
         return True
 
     def update(self, table: SignalTable, view: SignalView) -> StageCondition | None:
@@ -119,23 +139,31 @@ class StageWatch:
             table: of the signals.
             view: of that table, at the present instant; its source is changed here.
         """
+        self.due_ns = NEVER
         if self._since_ns < 0 or self._answered:
             return None
         view.source = NO_SOURCE
         view.since_ns = self._since_ns
         try:
-            for held, is_failure in self._conditions:
-                receipt_ns = table.receipt_ns(held.condition.signals)
+            for watched in self._watched:
+                held = watched.held
+                receipt_ns = table.receipt_ns(watched.signals)
                 if receipt_ns >= self._since_ns and held.update(view, receipt_ns):
+                    condition = held.condition
                     return self._answer(
-                        held.condition.name,
-                        is_failure,
-                        held.condition.signal,
+                        condition.name,
+                        watched.is_failure,
+                        condition.signal,
                         held.value,
-                        held.condition.limit,
+                        condition.limit,
                         held.held_ns / 1e9,
                         receipt_ns,
                     )
+                if not watched.alone:
+                    stale_ns = table.turns_stale_ns(watched.signals, view.now_ns)
+                    self.due_ns = min(self.due_ns, stale_ns)
+                elif held.holding:
+                    self.due_ns = 0  # also a sample inside the band counts: it ends the holding
         finally:
             view.since_ns = 0
         return None
@@ -158,16 +186,17 @@ class StageWatch:
         stage = self._stage
         self._answered = False
         self._since_ns = -1
-        self._conditions = []
+        self._watched = []
         if stage is not None:  # failures first: an end that comes with one is none
-            self._conditions += [(HeldCondition(item), True) for item in stage.failure]
-            self._conditions += [(HeldCondition(item), False) for item in stage.end]
+            self._watched += [_Watched(item, is_failure=True) for item in stage.failure]
+            self._watched += [_Watched(item, is_failure=False) for item in stage.end]
+        self.conditions = tuple(watched.held.condition for watched in self._watched)
 
     def _suspend(self) -> None:
         if self._since_ns >= 0:
             self._since_ns = -1
-            for held, _ in self._conditions:
-                held.reset()
+            for watched in self._watched:
+                watched.held.reset()
 
     def _answer(
         self,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kv_action_router.errors import MonitoringError
-from kv_action_router.monitoring.signals import SignalTable, SignalView
+from kv_action_router.monitoring.signals import NEVER, SignalTable, SignalView
 from kv_action_router.tasks.signals import SIGNALS
 
 MS = 1_000_000
@@ -69,6 +69,37 @@ def test_changed_signals_are_handed_out_once() -> None:
     table.put("joint_speed", 0.0, 1)
     assert table.take_changed() == {"joint_speed"}
     assert table.take_changed() == set()
+
+
+def test_inside_its_band_a_sample_is_no_change() -> None:
+    table = SignalTable()
+    table.set_bands({"joint_speed": (0.0, 1.0)})
+    for value in (0.5, math.nan):
+        table.put("joint_speed", value, 0)
+        assert table.take_changed() == set()
+    for value in (0.0, 1.0, -2.0, math.inf):
+        table.put("joint_speed", value, 0)
+        assert table.take_changed() == {"joint_speed"}
+    table.put("motion_phase", 0.5, 0)  # has no band
+    assert table.take_changed() == {"motion_phase"}
+    table.forget("motion_phase")
+    assert table.take_changed() == {"motion_phase"}
+    table.set_bands({})
+    table.put("joint_speed", 0.5, 0)
+    assert table.take_changed() == {"joint_speed"}
+
+
+def test_the_first_value_to_turn_stale_is_told() -> None:
+    table = SignalTable()
+    names = ("joint_speed", "wrench_force")
+    assert table.turns_stale_ns(names, 0) == NEVER
+    table.put("joint_speed", 0.5, 10 * MS)  # stale after 50 ms
+    table.put("wrench_force", 0.5, 20 * MS)  # stale after 15 ms
+    for now, until in ((20, 35), (35, 35), (36, 60), (61, None)):
+        due = table.turns_stale_ns(names, now * MS)
+        assert due == (NEVER if until is None else until * MS)
+    assert not math.isnan(table.value("wrench_force", 35 * MS))
+    assert math.isnan(table.value("wrench_force", 35 * MS + 1))
 
 
 def test_a_view_reads_one_source() -> None:

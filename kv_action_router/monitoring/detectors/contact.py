@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 
 import numpy as np
 
@@ -21,17 +22,13 @@ class ContactDetector:
     """
 
     def __init__(self) -> None:
-        self._ring = np.zeros((_WINDOW, 6))
-        self._receipt_ns = np.zeros(_WINDOW, dtype=np.int64)
-        self._tare: list[float] = [0.0] * 6
-        self._next = 0
-        self._filled = 0
+        self._latest: deque[WrenchSample] = deque(maxlen=_WINDOW)
+        self._no_force = self._no_torque = (0.0, 0.0, 0.0)  # the tare's
         self.has_tare = False
 
     def reset(self) -> None:
         """Forget samples and tare."""
-        self._filled = 0
-        self._next = 0
+        self._latest.clear()
         self.has_tare = False
 
     def measure(self, table: SignalTable, now_ns: int) -> None:
@@ -39,21 +36,17 @@ class ContactDetector:
 
     def on_wrench(self, sample: WrenchSample, table: SignalTable) -> None:
         """Take a sample; one that is not finite is written as not measured."""
-        if not all(map(math.isfinite, sample.values)):
-            table.put("wrench_force", math.nan, sample.receipt_ns)
-            table.put("wrench_torque", math.nan, sample.receipt_ns)
-            return
-        self._ring[self._next] = sample.values
-        self._receipt_ns[self._next] = sample.receipt_ns
-        self._next = (self._next + 1) % _WINDOW
-        self._filled = min(self._filled + 1, _WINDOW)
+        values, receipt_ns = sample.values, sample.receipt_ns
         force = torque = math.nan
-        if self.has_tare:
-            # Plain floats: six of them are faster than an array of six.
-            force = math.dist(sample.values[:3], self._tare[:3])
-            torque = math.dist(sample.values[3:], self._tare[3:])
-        table.put("wrench_force", force, sample.receipt_ns)
-        table.put("wrench_torque", torque, sample.receipt_ns)
+        # The sum of finite numbers is finite, or they are enormous.
+        if -math.inf < sum(values) < math.inf or all(map(math.isfinite, values)):
+            self._latest.append(sample)
+            if self.has_tare:
+                # Plain floats: six of them are faster than an array of six.
+                force = math.dist(values[:3], self._no_force)
+                torque = math.dist(values[3:], self._no_torque)
+        table.put("wrench_force", force, receipt_ns)
+        table.put("wrench_torque", torque, receipt_ns)
 
     def tare(self, now_ns: int) -> bool:
         """Make the mean of the latest samples the new zero; call it at rest and without contact.
@@ -61,11 +54,12 @@ class ContactDetector:
         Returns:
             Whether there were enough samples of the last 100 ms.
         """
-        if self._filled < _WINDOW:
+        if len(self._latest) < _WINDOW:
             return False
-        age_ns = now_ns - self._receipt_ns
-        if age_ns.max() > _WINDOW_NS or age_ns.min() < 0:
+        ages_ns = [now_ns - sample.receipt_ns for sample in self._latest]
+        if max(ages_ns) > _WINDOW_NS or min(ages_ns) < 0:
             return False
-        self._tare = self._ring.mean(axis=0).tolist()
+        mean = np.mean([sample.values for sample in self._latest], axis=0).tolist()
+        self._no_force, self._no_torque = tuple(mean[:3]), tuple(mean[3:])
         self.has_tare = True
         return True

@@ -10,7 +10,8 @@ from kv_action_router.monitoring.signals import SignalTable
 
 _WINDOW_NS = 1_000_000_000
 _SETTLE_NS = 200_000_000  # events of the time before the writer began are still on their way
-_COUNTED = (TransportFault.DEADLINE, TransportFault.LEASE)
+_COUNTED = (TransportFault.DEADLINE.value, TransportFault.LEASE.value)
+_INCOMPATIBLE = TransportFault.INCOMPATIBLE.value
 
 
 class DeadlineDetector:
@@ -33,14 +34,18 @@ class DeadlineDetector:
         self.topics = tuple(topics)
         self._expected = expected
         self._at_work_since: dict[str, int] = {}
-        self._recent: dict[tuple[TransportFault, str], deque[tuple[int, int]]] = {}
+        # signal -> topic -> (receipt [ns], count) of each event
+        self._recent: dict[str, dict[str, deque[tuple[int, int]]]] = {
+            signal: {} for signal in _COUNTED
+        }
         self._incompatible: dict[str, int] = {}
         self.detail: dict[str, str] = {}
 
     def reset(self) -> None:
         """Forget all counts."""
         self._at_work_since.clear()
-        self._recent.clear()
+        for recent in self._recent.values():
+            recent.clear()
         self._incompatible.clear()
         self.detail.clear()
 
@@ -56,32 +61,27 @@ class DeadlineDetector:
             return
         since = self._at_work_since.get(sample.topic)
         if since is not None and sample.receipt_ns - since >= _SETTLE_NS:
-            key = (sample.fault, sample.topic)
-            self._recent.setdefault(key, deque()).append((sample.receipt_ns, sample.count))
+            events = self._recent[sample.fault.value].setdefault(sample.topic, deque())
+            events.append((sample.receipt_ns, sample.count))
 
     def measure(self, table: SignalTable, now_ns: int) -> None:
         """Write the counts as they are now."""
         for topic in self.topics:
-            if not self._expected(topic):
-                self._at_work_since.pop(topic, None)
-                for fault in _COUNTED:
-                    self._recent.pop((fault, topic), None)
-            else:
+            at_work = self._expected(topic)
+            if at_work:
                 self._at_work_since.setdefault(topic, now_ns)
-            for fault in _COUNTED:
-                count = self._count((fault, topic), now_ns)
-                table.put(fault.value, float(count), now_ns, topic)
-            table.put(
-                TransportFault.INCOMPATIBLE.value,
-                float(self._incompatible.get(topic, 0)),
-                now_ns,
-                topic,
-            )
+            else:
+                self._at_work_since.pop(topic, None)
+            for signal, recent in self._recent.items():
+                if not at_work:
+                    recent.pop(topic, None)
+                count = _count(recent[topic], now_ns) if topic in recent else 0
+                table.put(signal, float(count), now_ns, topic)
+            table.put(_INCOMPATIBLE, float(self._incompatible.get(topic, 0)), now_ns, topic)
 
-    def _count(self, key: tuple[TransportFault, str], now_ns: int) -> int:
-        recent = self._recent.get(key)
-        if not recent:
-            return 0
-        while recent and not 0 <= now_ns - recent[0][0] <= _WINDOW_NS:
-            recent.popleft()
-        return sum(count for _, count in recent)
+
+def _count(recent: deque[tuple[int, int]], now_ns: int) -> int:
+    """Return how many events there were in the last second; older ones are dropped."""
+    while recent and not 0 <= now_ns - recent[0][0] <= _WINDOW_NS:
+        recent.popleft()
+    return sum(count for _, count in recent)

@@ -45,12 +45,14 @@ class HeartbeatDetector:
 
     def on_heartbeat(self, sample: HeartbeatSample) -> None:
         """Take a sign of life; those of other nodes are ignored."""
-        if sample.node in self.nodes:
-            if sample.lifecycle_state == LIFECYCLE_ACTIVE and not self.is_active(sample.node):
-                self._active_ns[sample.node] = sample.receipt_ns
-            self._last_ns[sample.node] = sample.receipt_ns
-            self._state[sample.node] = sample.lifecycle_state
-            self._asleep_ns[sample.node] = 0
+        node, state, receipt_ns = sample.node, sample.lifecycle_state, sample.receipt_ns
+        if node in self.nodes:
+            if state == LIFECYCLE_ACTIVE and self._state.get(node) != LIFECYCLE_ACTIVE:
+                self._active_ns[node] = receipt_ns
+            self._last_ns[node] = receipt_ns
+            self._state[node] = state
+            if self._asleep_ns:
+                self._asleep_ns.pop(node, None)
 
     def is_active(self, node: str) -> bool:
         """Return whether the node said that it is active in its last sign of life."""
@@ -71,12 +73,15 @@ class HeartbeatDetector:
         else:
             stall_ns = max(0, now_ns - self._tick_ns - _LONGEST_STEP_NS)
         tick_ns, self._tick_ns = self._tick_ns, now_ns
+        settled = self._all_settled(now_ns)
         for node in self.nodes:
             last_ns = self._last_ns.get(node, self._begin_ns)
             if stall_ns and last_ns <= tick_ns:
                 self._asleep_ns[node] = self._asleep_ns.get(node, 0) + stall_ns
-            age = max(0, now_ns - last_ns - self._asleep_ns.get(node, 0)) / 1e9
-            active = self.is_active(node)
-            settled = active and self._all_settled(now_ns)
-            table.put("heartbeat_age", age if settled else math.nan, now_ns, node)
+            silent_ns = now_ns - last_ns
+            if self._asleep_ns:
+                silent_ns -= self._asleep_ns.get(node, 0)
+            age = silent_ns / 1e9 if silent_ns > 0 else 0.0
+            active = self._state.get(node) == LIFECYCLE_ACTIVE
+            table.put("heartbeat_age", age if active and settled else math.nan, now_ns, node)
             table.put("node_absence", math.nan if active else age, now_ns, node)

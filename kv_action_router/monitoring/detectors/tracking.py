@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from kv_action_router.contracts import ExecutionFeedback, FloatArray, InjectorState
 from kv_action_router.monitoring.signals import SignalTable
 
@@ -35,11 +33,14 @@ class TrackingDetector:
         ):
             table.forget("tracking_error")
             return
-        errors = np.abs(feedback.setpoint_position - feedback.position).tolist()
-        for joint, error in zip(feedback.joints, errors, strict=False):
-            table.put("tracking_error", error, receipt_ns, joint)
+        wanted, measured = feedback.setpoint_position.tolist(), feedback.position.tolist()
+        for joint, there, here in zip(feedback.joints, wanted, measured, strict=False):
+            table.put("tracking_error", abs(there - here), receipt_ns, joint)
 
 
 def _largest(values: FloatArray) -> float:
     """Largest magnitude; NaN when there is none or one of them is NaN."""
-    return float(np.abs(values).max()) if len(values) else math.nan
+    magnitudes = list(map(abs, values.tolist()))
+    if not magnitudes or math.isnan(sum(magnitudes)):
+        return math.nan
+    return max(magnitudes)
