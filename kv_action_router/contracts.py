@@ -9,8 +9,10 @@ never written after construction; a stage that changes one makes a new one.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -233,6 +235,38 @@ class JointSample:
     stamp_ns: int = 0
 
 
+class JointReading(NamedTuple):
+    """One joint state as it came in: joints in its own order, plain numbers.
+
+    Attributes:
+        names: joints (n).
+        position: [rad] (n,) or empty.
+        velocity: [rad/s] (n,) or empty.
+        effort: [N m] (n,) or empty.
+        stamp_ns: header stamp [ns].
+        receipt_ns: CLOCK_MONOTONIC of the receipt [ns].
+    """
+
+    names: Sequence[str]
+    position: Sequence[float]
+    velocity: Sequence[float]
+    effort: Sequence[float]
+    stamp_ns: int
+    receipt_ns: int
+
+    @staticmethod
+    def of(sample: JointSample) -> JointReading:
+        """Return a sample as a reading."""
+        return JointReading(
+            sample.names,
+            sample.position.tolist(),
+            sample.velocity.tolist(),
+            sample.effort.tolist(),
+            sample.stamp_ns,
+            sample.receipt_ns,
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Pose:
     """A pose in the robot's base frame: position [m] (3,), unit quaternion x, y, z, w (4,)."""
@@ -324,6 +358,26 @@ class CacheMatch:
     target_age: float
     vector: Float32Array
     joints: JointSample
+
+
+class MatchGlance(NamedTuple):
+    """A look at a match.
+
+    Attributes:
+        decision_id: that it answers, or that is in force; 0 = none.
+        trigger_monotonic_ns: CLOCK_MONOTONIC at the receipt of the trigger sample [ns].
+        published_ns: CLOCK_MONOTONIC when it was published [ns]; 0 = not told.
+        trigger: which sample caused it.
+        hit: it carries a behavior.
+        is_decision: it answers a decision.
+    """
+
+    decision_id: int
+    trigger_monotonic_ns: int
+    published_ns: int
+    trigger: Trigger
+    hit: bool
+    is_decision: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -463,7 +517,10 @@ class ImuSample:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionFeedback:
-    """What the injector does (``ExecutionFeedback``); arrays are (n_joints,)."""
+    """What the injector does (``ExecutionFeedback``); arrays are (n_joints,).
+
+    ``joint_monotonic_ns`` is the receipt of the joint state that was measured; 0 = none yet.
+    """
 
     decision: Decision
     state: InjectorState
@@ -482,3 +539,4 @@ class ExecutionFeedback:
     command_interface: str
     confident: npt.NDArray[np.bool_]
     execution_version: int
+    joint_monotonic_ns: int = 0

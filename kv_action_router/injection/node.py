@@ -24,17 +24,17 @@ from kv_action_router.errors import OutputError
 from kv_action_router.injection.config import InjectionConfig
 from kv_action_router.injection.controller import InjectionController
 from kv_action_router.injection.events import Event
-from kv_action_router.injection.feedback import FeedbackWriter
+from kv_action_router.injection.feedback import FeedbackTeller
 from kv_action_router.injection.loop import DeadlineLoop
 from kv_action_router.injection.signals import Command
 from kv_action_router.injection.stop_latch import StopRequest
 from kv_action_router.injection.warm_up import warm_up
-from kv_action_router.msg import ExecutionFeedback, FailureEvent, Stop
+from kv_action_router.msg import FailureEvent, Stop
 from kv_action_router.robots.execution_values import load_execution_value
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.ros import parameters, topics
-from kv_action_router.ros.conversions import decision_to_msg
 from kv_action_router.ros.injector_commands import CommandSender
+from kv_action_router.ros.injector_feedback import FeedbackPublisher
 from kv_action_router.ros.injector_inputs import InjectorInputs
 from kv_action_router.ros.injector_reports import InjectorReports
 from kv_action_router.ros.lifecycle import NodeConfig, StageNode
@@ -92,12 +92,11 @@ class ActuatorInjectorNode(StageNode[InjectionConfig]):
         self._sender = CommandSender(self, config, model.joint_names)
         self._closing.append(self._sender.destroy)
         self._warned = ""
-        self._feedback = self._make_publisher(topics.EXECUTION_FEEDBACK)
+        self._feedback = FeedbackPublisher(self)
+        self._closing.append(self._feedback.close)
         self._horn = self._make_publisher(topics.HORN)
         self._stop = self._make_publisher(topics.STOP)
-        self._writer = FeedbackWriter(
-            ExecutionFeedback(), self._controller, decision_to_msg, config.robot_id
-        )
+        self._teller = FeedbackTeller(self._controller, config.robot_id)
         service = self.create_service(Trigger, "~/release_stop", self._on_release)
         self._closing.append(lambda: self.destroy_service(service))
         self._reports = InjectorReports(self)
@@ -132,8 +131,8 @@ class ActuatorInjectorNode(StageNode[InjectionConfig]):
         self._report_events()
         if self._loop is not None and self._controller is not None:
             self._controller.modes.state = InjectorState.INACTIVE
-            message = self._writer.periodic(time.monotonic_ns(), self._loop.meter)
-            self._feedback.publish(message)
+            now = time.monotonic_ns()
+            self._feedback.publish(self._teller.periodic(now, self._loop.meter))
             self._report_lateness()
             self._loop = None
         realtime.resume_garbage()
@@ -166,14 +165,14 @@ class ActuatorInjectorNode(StageNode[InjectionConfig]):
         events = controller.modes.events
         while events:
             event = events.popleft()
-            self._feedback.publish(self._writer.event(event, loop.meter))
+            self._feedback.publish(self._teller.event(event, loop.meter))
             if event.kind is InjectorEvent.CHUNK_ADOPTED:  # tells all that a periodic one would
                 self._feedback_due_ns = now_ns + _FEEDBACK_PERIOD_NS
             self._told.append(event)
         if now_ns >= self._feedback_due_ns:
             due = max(self._feedback_due_ns, now_ns - _FEEDBACK_PERIOD_NS)
             self._feedback_due_ns = due + _FEEDBACK_PERIOD_NS
-            self._feedback.publish(self._writer.periodic(now_ns, loop.meter))
+            self._feedback.publish(self._teller.periodic(now_ns, loop.meter))
 
     def _send(self, command: Command, controller: InjectionController) -> None:
         now = time.monotonic_ns()

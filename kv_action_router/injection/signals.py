@@ -2,42 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from kv_action_router.contracts import (
     AuxiliaryOutput,
     DriveSample,
     ExecutionValue,
     ImuSample,
-    JointSample,
+    JointReading,
     TrajectoryChunk,
 )
 from kv_action_router.injection.stop_latch import StopRequest
-
-
-class JointReading(NamedTuple):
-    """One joint state as it came in, joints in its own order; see ``JointTracker.update``."""
-
-    names: Sequence[str]
-    position: Sequence[float]
-    velocity: Sequence[float]
-    effort: Sequence[float]
-    stamp_ns: int
-    receipt_ns: int
-
-    @staticmethod
-    def of(sample: JointSample) -> JointReading:
-        """Return a sample as a reading."""
-        return JointReading(
-            sample.names,
-            sample.position.tolist(),
-            sample.velocity.tolist(),
-            sample.effort.tolist(),
-            sample.stamp_ns,
-            sample.receipt_ns,
-        )
 
 
 @dataclass(slots=True)

@@ -9,12 +9,13 @@ from kv_action_router.contracts import (
     ChunkKind,
     Decision,
     ExecutionValue,
+    JointReading,
     TrajectoryChunk,
 )
 from kv_action_router.injection.config import InjectionConfig
 from kv_action_router.injection.controller import InjectionController
 from kv_action_router.injection.robot import JointModel
-from kv_action_router.injection.signals import Inputs, JointReading
+from kv_action_router.injection.signals import Inputs
 
 _TICKS = 60
 _START_NS = 1_000_000_000

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from nav_msgs.msg import Odometry
 
+from kv_action_router.contracts import JointReading
 from kv_action_router.encoding.camera import Intrinsics
 from kv_action_router.encoding.config import EncoderConfig
 from kv_action_router.encoding.encoder import KeyEncoder, Origin
@@ -19,7 +20,6 @@ from kv_action_router.encoding.images import ColorImage, DepthImage, decode_colo
 from kv_action_router.encoding.odometry import OdometryEvent, OdometrySample
 from kv_action_router.encoding.stamps import Frame, ImagePairer, StampCheck
 from kv_action_router.errors import EncodingError, ImageError, InputError
-from kv_action_router.injection.signals import JointReading
 from kv_action_router.ros import qos, topics
 from kv_action_router.ros.conversions.fields import stamp_from_msg
 from kv_action_router.ros.streams import DataPlane, LatestReader, Sample

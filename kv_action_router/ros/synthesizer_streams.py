@@ -9,8 +9,8 @@ from kv_action_router.robots.model import RobotModel
 from kv_action_router.ros import topics
 from kv_action_router.ros.conversions import condition_from_msg, obstacles_from_msg
 from kv_action_router.ros.streams import DataPlane
-from kv_action_router.ros.wire import FeedbackReader, GlanceReader, JointReader, MatchReader
-from kv_action_router.synthesis.measurement import in_model_order
+from kv_action_router.ros.wire import FeedbackReader, GlanceReader, MatchReader
+from kv_action_router.synthesis.measurement import in_model_order, measured
 from kv_action_router.synthesis.synthesizer import BehaviorSynthesizer
 
 
@@ -20,17 +20,18 @@ class SynthesizerStreams:
     Attributes:
         matches: reader whose samples a data loop waits for.
         conditions: likewise.
+        feedback: likewise; it brings the joint state that the injector measured, so that the 500 Hz
+            of the driver need not reach this process.
     """
 
     def __init__(self, plane: DataPlane, model: RobotModel) -> None:
         self.matches = plane.reader(topics.CACHE_MATCH, raw=True)
         self.conditions = plane.reader(topics.CONDITION)
-        self._joints = plane.reader(topics.JOINT_STATES, raw=True)
-        self._feedback = plane.reader(topics.EXECUTION_FEEDBACK, raw=True)
+        self.feedback = plane.reader(topics.EXECUTION_FEEDBACK, raw=True)
         self._obstacles = plane.reader(topics.OBSTACLE_SPHERES)
         self._model = model
         self._glance, self._match_reader = GlanceReader(), MatchReader()
-        self._feedback_reader, self._joint_reader = FeedbackReader(), JointReader()
+        self._feedback_reader = FeedbackReader()
 
     def take_conditions(self) -> list[StageCondition]:
         """Return all conditions that came, oldest first."""
@@ -48,18 +49,20 @@ class SynthesizerStreams:
             return None
         return self._match_reader.read(taken.message)
 
-    def take_feedback(self, synthesizer: BehaviorSynthesizer) -> None:
-        """Hand over the newest execution feedback."""
-        if (taken := self._feedback.take()) is not None:
-            synthesizer.tracking.feedback = self._feedback_reader.read(taken.message)
-
-    def take_measurements(self, synthesizer: BehaviorSynthesizer) -> None:
-        """Hand over the newest joint state and the newest obstacles."""
-        if (taken := self._joints.take_newest()) is not None:
-            measured = self._joint_reader.sample(taken.message, taken.receipt_ns)
-            sample = in_model_order(measured, self._model)
+    def take_feedback(self, synthesizer: BehaviorSynthesizer) -> bool:
+        """Hand over the newest execution feedback and its joint state; return whether it came."""
+        if (taken := self.feedback.take()) is None:
+            return False
+        feedback = self._feedback_reader.read(taken.message)
+        synthesizer.tracking.feedback = feedback
+        if feedback.joint_monotonic_ns:
+            sample = in_model_order(measured(feedback), self._model)
             if sample is not None:
                 synthesizer.tracking.joints = sample
+        return True
+
+    def take_obstacles(self, synthesizer: BehaviorSynthesizer) -> None:
+        """Hand over the newest obstacles."""
         if (taken := self._obstacles.take()) is not None:
             spheres = obstacles_from_msg(taken.message)
             synthesizer.obstacles = np.column_stack((spheres.center, spheres.radius)).astype(float)

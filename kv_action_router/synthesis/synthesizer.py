@@ -21,6 +21,7 @@ from kv_action_router.contracts import (
     Decision,
     DecisionReason,
     FloatArray,
+    MatchGlance,
     Stage,
     TaskStatus,
     TrajectoryChunk,
@@ -33,7 +34,6 @@ from kv_action_router.synthesis.config import SynthesisConfig
 from kv_action_router.synthesis.decider import Decider
 from kv_action_router.synthesis.execution import Execution
 from kv_action_router.synthesis.following import target_displacement
-from kv_action_router.synthesis.glance import MatchGlance
 from kv_action_router.synthesis.headers import answering, continuing
 from kv_action_router.synthesis.limits import MotionLimits
 from kv_action_router.synthesis.motion_in_force import MotionInForce

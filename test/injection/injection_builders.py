@@ -18,12 +18,13 @@ from kv_action_router.contracts import (
     Decision,
     ExecutionValue,
     InjectorEvent,
+    JointReading,
     TrajectoryChunk,
 )
 from kv_action_router.injection.config import InjectionConfig
 from kv_action_router.injection.controller import InjectionController
 from kv_action_router.injection.events import Event
-from kv_action_router.injection.signals import Command, Inputs, JointReading
+from kv_action_router.injection.signals import Command, Inputs
 
 MS = 1_000_000
 START_NS = 1_000_000_000_000

@@ -25,8 +25,8 @@ from kv_action_router.contracts import (
     DriveSample,
     InjectorEvent,
     InjectorState,
+    JointReading,
 )
-from kv_action_router.injection.signals import JointReading
 from kv_action_router.injection.stop_latch import StopRequest
 
 STOP = StopRequest(True, "operator", "button", 1)

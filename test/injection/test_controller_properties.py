@@ -10,8 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from injection_builders import MS, NODES, PERIOD_NS, Bench, chunk, execution_value, holding
 
-from kv_action_router.contracts import ChunkKind, InjectorEvent, InjectorState
-from kv_action_router.injection.signals import JointReading
+from kv_action_router.contracts import ChunkKind, InjectorEvent, InjectorState, JointReading
 from kv_action_router.injection.stop_latch import StopRequest
 
 number = st.floats(-4.0, 4.0)

@@ -3,48 +3,57 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 from typing import Any
 
 from injection_builders import PERIOD_NS, Bench, chunk, holding
 
 from kv_action_router.contracts import Decision, InjectorEvent, InjectorState, Stage
-from kv_action_router.injection.feedback import FeedbackWriter
+from kv_action_router.injection.events import Event
+from kv_action_router.injection.feedback import FIELDS, FeedbackTeller
 from kv_action_router.injection.lateness import LatenessMeter
 
 
-def copy_decision(decision: Decision, header: Any) -> None:
-    header.sequence = decision.sequence
-    header.stage_ns = decision.stage_ns
-    header.robot_id = decision.robot_id
+class Told:
+    """What was told, by the message's field names."""
+
+    def __init__(self, told: tuple[Decision, tuple[Any, ...]]) -> None:
+        self.decision, values = told
+        self.__dict__.update(zip(FIELDS, values, strict=True))
 
 
-def writer(bench: Bench) -> FeedbackWriter:
-    message = SimpleNamespace(decision=SimpleNamespace())
-    return FeedbackWriter(message, bench.controller, copy_decision, "arm")
+class Subject:
+    def __init__(self, bench: Bench) -> None:
+        self._teller = FeedbackTeller(bench.controller, "arm")
+
+    def periodic(self, now_ns: int, meter: LatenessMeter) -> Any:
+        return Told(self._teller.periodic(now_ns, meter))
+
+    def event(self, event: Event, meter: LatenessMeter) -> Any:
+        return Told(self._teller.event(event, meter))
 
 
 def test_periodic_feedback_tells_measured_state_and_counters() -> None:
     bench = Bench((0.2, -0.3))
-    subject, meter = writer(bench), LatenessMeter(0)
+    subject, meter = Subject(bench), LatenessMeter(0)
     bench.run(20)
     message = subject.periodic(bench.now, meter)
-    assert message.joint == ["a", "b"]
+    assert message.joint == ("a", "b")
     assert (message.state, message.event) == (InjectorState.HOLD, InjectorEvent.NONE)
-    assert message.position.tolist() == [0.2, -0.3]
-    assert message.setpoint_position.tolist() == [0.2, -0.3]
-    assert message.command.tolist() == bench.command.values
+    assert list(message.position) == [0.2, -0.3]
+    assert list(message.setpoint_position) == [0.2, -0.3]
+    assert list(message.command) == bench.command.values
     assert (message.epoch, message.chunk_sequence) == (1, 0)
     assert math.isnan(message.phase)
     assert message.ticks == message.confident_ticks == message.commands_sent == 10
     assert message.decision.robot_id == "arm"
     assert message.execution_version == 1
-    assert message.confident == [True, True]
+    assert 0 < message.joint_monotonic_ns <= bench.now
+    assert list(message.confident) == [True, True]
 
 
 def test_adoption_carries_the_decision_and_the_time_of_its_first_command() -> None:
     bench = Bench()
-    subject, meter = writer(bench), LatenessMeter(0)
+    subject, meter = Subject(bench), LatenessMeter(0)
     bench.tick()
     bench.tick(chunk(holding([0.0, 0.0]), bench.now + PERIOD_NS, sequence=7))
     message = subject.event(bench.events[-1], meter)
@@ -64,7 +73,7 @@ def test_adoption_carries_the_decision_and_the_time_of_its_first_command() -> No
 
 def test_a_new_epoch_has_no_chunk_in_force() -> None:
     bench = Bench()
-    subject, meter = writer(bench), LatenessMeter(0)
+    subject, meter = Subject(bench), LatenessMeter(0)
     bench.tick()
     bench.tick(chunk(holding([0.0, 0.0]), bench.now + PERIOD_NS, sequence=7))
     subject.event(bench.events[-1], meter)

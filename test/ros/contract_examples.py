@@ -242,6 +242,7 @@ FEEDBACK = st.builds(
     command_interface=TEXT,
     confident=stn.arrays(np.bool_, 3),
     execution_version=U32,
+    joint_monotonic_ns=U64,
 )
 
 

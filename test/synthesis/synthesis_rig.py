@@ -16,6 +16,7 @@ from kv_action_router.contracts import (
     InjectorEvent,
     InjectorState,
     JointSample,
+    MatchGlance,
     MissReason,
     Pose,
     Stage,
@@ -26,7 +27,6 @@ from kv_action_router.contracts import (
 )
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.synthesis.config import SynthesisConfig
-from kv_action_router.synthesis.glance import MatchGlance
 from kv_action_router.synthesis.synthesizer import BehaviorSynthesizer
 from kv_action_router.tasks.stages import TaskDefinition
 

@@ -31,7 +31,6 @@ from kv_action_router.contracts import (  # noqa: E402
     ExecutionFeedback,
     InjectorEvent,
     InjectorState,
-    JointSample,
     StageCondition,
     TaskStatus,
     TrajectoryChunk,
@@ -45,7 +44,6 @@ from kv_action_router.ros.conversions import (  # noqa: E402
     condition_to_msg,
     entry_update_from_msg,
     feedback_to_msg,
-    joints_to_msg,
     match_to_msg,
     task_state_from_msg,
 )
@@ -86,7 +84,6 @@ class World:
             topic.name: self.node.create_publisher(topic.type, topic.name, topic.profile())
             for topic in (
                 topics.CACHE_MATCH,
-                topics.JOINT_STATES,
                 topics.EXECUTION_FEEDBACK,
                 topics.CONDITION,
             )
@@ -122,7 +119,6 @@ class World:
         """Move, measure, answer, judge."""
         now = time.monotonic_ns()
         self._play(now)
-        self._send(topics.JOINT_STATES, joints_to_msg(self._joints(now)))
         self._send(topics.EXECUTION_FEEDBACK, feedback_to_msg(self._feedback(now)))
         state = self.states[-1] if self.states else None
         if state is None:
@@ -172,10 +168,6 @@ class World:
         )  # fmt: skip
         self._send(topics.CONDITION, condition_to_msg(condition))
 
-    def _joints(self, now: int) -> JointSample:
-        nothing = np.full(self.model.n, np.nan)
-        return JointSample(self.model.joint_names, self.position, self.velocity, nothing, now)
-
     def _feedback(self, now: int) -> ExecutionFeedback:
         chunk, n = self.chunk, self.model.n
         return ExecutionFeedback(
@@ -196,6 +188,7 @@ class World:
             command_interface="effort",
             confident=np.ones(n, dtype=bool),
             execution_version=1,
+            joint_monotonic_ns=now,
         )
 
     def _send(self, topic: topics.Topic, message: Any) -> None:

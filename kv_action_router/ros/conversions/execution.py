@@ -135,6 +135,7 @@ def feedback_to_msg(
     msg.command_interface = str(feedback.command_interface)
     msg.confident = bools_to_field(feedback.confident)
     msg.execution_version = int(feedback.execution_version)
+    msg.joint_monotonic_ns = int(feedback.joint_monotonic_ns)
     return msg
 
 
@@ -168,4 +169,5 @@ def feedback_from_msg(msg: ExecutionFeedback) -> contracts.ExecutionFeedback:
         command_interface=msg.command_interface,
         confident=sized(bools_from_field(msg.confident), size, "confident"),
         execution_version=msg.execution_version,
+        joint_monotonic_ns=msg.joint_monotonic_ns,
     )

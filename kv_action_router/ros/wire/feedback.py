@@ -29,6 +29,7 @@ _NAMES = (
     "command_interface",
     "confident",
     "execution_version",
+    "joint_monotonic_ns",
 )
 _STATES = {int(state): state for state in InjectorState}
 _EVENTS = {int(event): event for event in InjectorEvent}
@@ -51,7 +52,7 @@ class FeedbackReader:
         state_id, event_id, reason, now_ns, epoch, sequence, phase, joints, *rest = v[
             decisions.SIZE :
         ]
-        *rows, interface, confident, version = rest
+        *rows, interface, confident, version, joint_ns = rest
         size = len(joints)
         for name, row in zip((*_ROWS, "confident"), (*rows, confident), strict=True):
             if len(row) != size:
@@ -75,6 +76,7 @@ class FeedbackReader:
             interface,
             np.array(confident, dtype=np.bool_),
             version,
+            joint_ns,
         )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kv_action_router import contracts
-from kv_action_router.contracts import BehaviorValue, MissReason, Pose, Stage, Trigger
+from kv_action_router.contracts import BehaviorValue, MatchGlance, MissReason, Pose, Stage, Trigger
 from kv_action_router.errors import InputError
 from kv_action_router.msg import CacheMatch
 from kv_action_router.ros.conversions import match_from_msg
@@ -23,7 +23,6 @@ from kv_action_router.ros.wire.keys import (
     target_values,
     trigger_of,
 )
-from kv_action_router.synthesis.glance import MatchGlance
 
 _OWN = (
     "trigger",

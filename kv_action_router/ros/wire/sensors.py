@@ -8,9 +8,8 @@ import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import Imu, JointState
 
-from kv_action_router.contracts import DriveSample, ImuSample, JointSample
+from kv_action_router.contracts import DriveSample, ImuSample, JointReading, JointSample
 from kv_action_router.errors import InputError
-from kv_action_router.injection.signals import JointReading
 from kv_action_router.msg import DriveState, Heartbeat
 from kv_action_router.ros.wire.fields import FieldReader
 

@@ -14,13 +14,14 @@ from kv_action_router.contracts import (
     ExecutionFeedback,
     FloatArray,
     InjectorEvent,
+    JointReading,
     TrajectoryChunk,
     UpdateOperation,
 )
 from kv_action_router.injection.config import InjectionConfig
 from kv_action_router.injection.controller import InjectionController
 from kv_action_router.injection.events import Event
-from kv_action_router.injection.signals import Inputs, JointReading
+from kv_action_router.injection.signals import Inputs
 from kv_action_router.injection.stop_latch import StopRequest
 from kv_action_router.monitoring.events import FailureReport
 from kv_action_router.monitoring.response import STOPPING
