@@ -7,6 +7,7 @@ Subscriptions: ``cache_match``, ``execution_feedback``, ``entry_update``, ``fail
 from __future__ import annotations
 
 import math
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,7 @@ from kv_action_router.ros.wire.fields import FieldReader, message_from_bytes
 _DRAIN_S = 0.1
 _TRACKING_SAMPLES = 6000
 _KEPT_MATCHES = 4096
+_KEPT_IMAGES = 16
 
 
 class RunObserver:
@@ -64,7 +66,7 @@ class RunObserver:
         self.injector_since_ns = 0
         self.records_tracking = False
         self._kinds: dict[int, str] = {}
-        self._image_origin_ns = 0
+        self._image_origins_ns: deque[int] = deque(maxlen=_KEPT_IMAGES)
         self._node = node
         # Every match and feedback reaches this process; of most only a glance is needed. A content
         # filter would leave that to the writers, in the middle of their hot paths.
@@ -131,7 +133,7 @@ class RunObserver:
         assert fields is not None  # a match holds no sequence of messages
         trigger, is_decision, hit, miss_reason, trace_id, times = fields
         if trigger == Trigger.IMAGE:
-            self._image_origin_ns = times[Stage.ORIGIN]
+            self._image_origins_ns.append(times[Stage.ORIGIN])
         if not is_decision or miss_reason == MissReason.NO_TARGET:
             return
         self._kinds[trace_id] = "hit" if hit else "miss"
@@ -167,8 +169,11 @@ class RunObserver:
             # a chunk made from a key, but not by a decision, followed a target that moved
             kind = self._kinds.pop(decision.trace_id, "refresh")
             self.run.passages.append(Passage(decision.trace_id, kind, times))  # type: ignore[arg-type]
-        if self._image_origin_ns:
-            self.run.image_ages_ms.append((command_ns - self._image_origin_ns) / 1e6)
+        # what is drained together came in any order: the newest image from before the command
+        for origin_ns in reversed(self._image_origins_ns):
+            if 0 < origin_ns < command_ns:
+                self.run.image_ages_ms.append((command_ns - origin_ns) / 1e6)
+                break
 
     def _track(self, message: ExecutionFeedback) -> None:
         if len(self.run.tracking) < _TRACKING_SAMPLES:

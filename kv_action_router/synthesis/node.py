@@ -149,9 +149,7 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
         conditions = self._streams.take_conditions()
         measured = self._streams.take_feedback(synthesizer)
         match = self._streams.take_match(synthesizer, now_ns)
-        if match is not None:
-            self._streams.take_obstacles(synthesizer)
-        asked = bool(conditions) or match is not None or not self._commands.empty()
+        asked = bool(conditions) or not self._commands.empty()
         while not self._commands.empty():
             self._commands.get()(now_ns)
         for condition in conditions:
@@ -162,6 +160,7 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
             # a continuation's trigger is the joint state: it goes out when one has just come
             self._tick_due_ns = now_ns + TICK_NS
             self._publish_chunk(synthesizer.on_tick(_now()))
+        self._streams.take_obstacles(synthesizer)  # for the next decision: none has to wait for it
         while tasks.updates:
             update = entry_update_to_msg(tasks.updates.popleft(), self._update_message)
             self._updates.publish(update)
