@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+import re
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from rclpy.serialization import deserialize_message, serialize_message
 
 from kv_action_router.errors import InputError
-from kv_action_router.ros.wire.layout import Layout, Place, learn, leaves
+from kv_action_router.ros.wire.layout import Layout, Place, labels, learn, leaves
 
 _KEPT_LAYOUTS = 16  # sizes of messages that are remembered
 
@@ -34,7 +36,8 @@ class FieldReader:
     """Reads the same fields of every message of a type.
 
     Numbers come as int, float or bool; texts as str or a tuple of str, always the same objects
-    while the layout stays; arrays as a tuple of numbers, or, where named, as a NumPy array.
+    while the layout stays; arrays as a tuple of numbers, or, where named, as a NumPy array. A text
+    field of the messages in a sequence comes as one tuple: ``layout.dim.label``.
 
     Invariant: the values are those of the real deserialization.
     """
@@ -50,26 +53,31 @@ class FieldReader:
         Raises:
             InputError: the message has no such field, or it is a sequence of messages.
         """
-        known = set(leaves(kind))
+        elements = {f"{sequence}.{text}": (sequence, text) for sequence, text in labels(kind)}
+        known = {*leaves(kind), *elements}
         for name in names:
             if name not in known:
                 raise InputError("names", f"fields of {kind.__name__}", name)
         self._kind = kind
         self._names = tuple(names)
+        self._labels = {name: elements[name] for name in names if name in elements}
+        self._through = frozenset(sequence for sequence, _ in self._labels.values())
         self._arrays = frozenset(arrays)
         self._plans: dict[int, _ReadPlan] = {}
 
     def read(self, data: bytes) -> tuple[Any, ...] | None:
-        """Return the values; None when the message holds a sequence of messages.
+        """Return the values; None when the message holds messages in a row that are not asked for.
 
         Raises:
             InputError: the message is not complete.
         """
         plan = self._plans.get(len(data))
         if plan is None or not plan.layout.fits(data):
-            layout = learn(self._kind, data)
+            layout = learn(self._kind, data, self._through)
             if layout is None:
                 return None
+            for name, (sequence, text) in self._labels.items():
+                layout.places[name] = _joined_texts(layout, sequence, text)
             if len(self._plans) >= _KEPT_LAYOUTS:
                 self._plans.clear()
             plan = self._plans[len(data)] = _read_plan(layout, self._names, self._arrays)
@@ -114,6 +122,12 @@ def _read_plan(layout: Layout, names: tuple[str, ...], arrays: frozenset[str]) -
     return _ReadPlan(layout, numbers.unpack_from, tuple(constants), tuple(vectors), pick)
 
 
+def _joined_texts(layout: Layout, sequence: str, text: str) -> Place:
+    """Return the texts of all elements of a sequence of messages as one place."""
+    places = [layout.places[f"{sequence}[{i}].{text}"] for i in range(layout.counts[sequence])]
+    return Place(0, "", len(places), texts=tuple(str(place.texts) for place in places))
+
+
 def _only(index: int) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
     return lambda values: (values[index],)
 
@@ -136,28 +150,31 @@ def _vector(place: Place, order: str, *, as_array: bool) -> Callable[[bytes], An
 
 
 class FieldWriter:
-    """Writes messages of a type from the values of all its fields.
+    """Writes messages of a type from the values of some of its fields.
 
     Invariant: the bytes are those of the real serialization; padding is zero.
     """
 
-    def __init__(self, kind: type, names: Sequence[str]) -> None:
-        """Prepare.
+    def __init__(self, kind: type, names: Sequence[str], prototype: Any = None) -> None:
+        """Prepare; messages whose texts and sizes are the prototype's need no more learning.
 
         Args:
-            kind: message class; it must hold no sequence of messages that is not empty.
-            names: dotted names of the fields that are written; others keep their defaults.
+            kind: message class.
+            names: dotted names of the fields that are written; in a sequence of messages of the
+                prototype ``points[0].positions``.
+            prototype: message that says what the other fields hold; it is copied. None = all
+                defaults.
 
         Raises:
-            InputError: the message has no such field.
+            InputError: the message has no such field, or the prototype is another message.
         """
-        known = set(leaves(kind))
-        for name in names:
-            if name not in known:
-                raise InputError("names", f"fields of {kind.__name__}", name)
+        message = kind() if prototype is None else copy.deepcopy(prototype)
+        if type(message) is not kind:
+            raise InputError("prototype", kind.__name__, type(message).__name__)
+        self._message = message
         self._kind = kind
         self._names = tuple(names)
-        self._plan: _WritePlan | None = None
+        self._plan = self._learn()
 
     def write(self, values: Sequence[Any]) -> bytes:
         """Return the serialized message.
@@ -166,8 +183,10 @@ class FieldWriter:
             values: one for each name; numbers, texts, or sequences and arrays of them.
         """
         plan = self._plan
-        if plan is None or not plan.fits(values):
-            plan = self._plan = self._learn(values)
+        if not plan.fits(values):
+            for name, value in zip(self._names, values, strict=True):
+                _set(self._message, name, value)
+            plan = self._plan = self._learn()
         buffer = plan.buffer
         for pack, offset, pick in plan.runs:
             pack(buffer, offset, *pick(values))
@@ -179,16 +198,15 @@ class FieldWriter:
                 pack(buffer, offset, *value)
         return bytes(buffer)
 
-    def _learn(self, values: Sequence[Any]) -> _WritePlan:
-        message = self._kind()
-        for name, value in zip(self._names, values, strict=True):
-            _set(message, name, value)
-        data = bytes(serialize_message(message))
-        layout = learn(self._kind, data)
-        if layout is None:
-            text = f"{self._kind.__name__} without sequences of messages"
-            raise InputError("message", text, "one with them")
-        return _write_plan(layout, self._names, values, data)
+    def _learn(self) -> _WritePlan:
+        """Return the plan for messages that have the texts and sizes of the one that is kept."""
+        data = bytes(serialize_message(self._message))
+        layout = learn(self._kind, data, through=None)
+        assert layout is not None  # it went through everything
+        for name in self._names:
+            if name not in layout.places:
+                raise InputError("names", f"fields of {self._kind.__name__}", name)
+        return _write_plan(layout, self._names, data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,18 +228,15 @@ class _WritePlan:
         return True
 
 
-def _write_plan(
-    layout: Layout, names: tuple[str, ...], values: Sequence[Any], data: bytes
-) -> _WritePlan:
+def _write_plan(layout: Layout, names: tuple[str, ...], data: bytes) -> _WritePlan:
     """Return the plan: neighbors among the single numbers are packed together."""
-    buffer = bytearray(data)
+    buffer = _without_padding(layout, data)
     texts, sizes, vectors = [], [], []
     numbers: list[tuple[int, str, int]] = []
     for index, name in enumerate(names):
         place = layout.places[name]
         if place.texts is not None:
-            kept = values[index]
-            texts.append((index, kept if isinstance(kept, str) else tuple(kept)))
+            texts.append((index, place.texts))
         elif place.count is None:
             numbers.append((place.offset, place.code, index))
         else:
@@ -232,6 +247,14 @@ def _write_plan(
                 view = np.frombuffer(buffer, kind, place.count, place.offset)
                 vectors.append((index, pack, place.offset, view))
     return _WritePlan(buffer, tuple(texts), tuple(sizes), _runs(numbers, layout), tuple(vectors))
+
+
+def _without_padding(layout: Layout, data: bytes) -> bytearray:
+    """Return a copy whose padding is zero; serializers leave in it what the memory held before."""
+    clean = bytearray(len(data))
+    for begin, end in layout.spans():
+        clean[begin:end] = data[begin:end]
+    return clean
 
 
 def _runs(numbers: list[tuple[int, str, int]], layout: Layout) -> tuple[tuple[Any, int, Any], ...]:
@@ -251,20 +274,15 @@ def _runs(numbers: list[tuple[int, str, int]], layout: Layout) -> tuple[tuple[An
 
 
 def _is_padding(layout: Layout, begin: int, end: int) -> bool:
-    """Return whether no text, count or array touches these bytes."""
-    if any(begin < at + len(piece) and at < end for at, piece in layout.checks):
-        return False
-    for place in layout.places.values():
-        if place.texts is None:
-            size = struct.calcsize("=" + place.code) * (1 if place.count is None else place.count)
-            if begin < place.offset + size and place.offset < end:
-                return False
-    return True
+    """Return whether no text, count, number or array touches these bytes."""
+    return not any(begin < last and first < end for first, last in layout.spans())
 
 
 def _set(message: Any, name: str, value: Any) -> None:
-    *path, last = name.split(".")
-    owner = attrgetter(".".join(path))(message) if path else message
+    *path, last = re.findall(r"\w+", name)
+    owner = message
+    for step in path:
+        owner = owner[int(step)] if step.isdigit() else getattr(owner, step)
     present = getattr(owner, last)
     if isinstance(present, np.ndarray):
         present[:] = np.asarray(value, dtype=present.dtype).ravel()

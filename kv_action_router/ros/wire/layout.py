@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import struct
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,13 +63,15 @@ class Layout:
     Attributes:
         size: of the message [bytes].
         order: struct's character of its byte order.
-        places: dotted field name -> place.
+        places: dotted field name -> place; in sequences of messages: ``dim[0].label``.
+        counts: dotted name of a sequence of messages -> number of its elements.
         checks: (offset, bytes) of the encapsulation, all texts, and the counts of all sequences.
     """
 
     size: int
     order: str
     places: dict[str, Place]
+    counts: dict[str, int]
     checks: tuple[tuple[int, bytes], ...]
 
     def fits(self, data: bytes) -> bool:
@@ -82,18 +84,28 @@ class Layout:
                 return False
         return True
 
+    def spans(self) -> Iterator[tuple[int, int]]:
+        """Yield begin and end of all that is no padding, in no order."""
+        for begin, piece in self.checks:
+            yield begin, begin + len(piece)
+        for place in self.places.values():
+            if place.texts is None:
+                count = 1 if place.count is None else place.count
+                yield place.offset, place.offset + count * struct.calcsize("=" + place.code)
 
-def learn(kind: type, data: bytes) -> Layout | None:
-    """Return the layout of a message; None for sequences of messages, whose places vary.
+
+def learn(kind: type, data: bytes, through: Container[str] | None = ()) -> Layout | None:
+    """Return the layout of a message; None when it holds messages in a row that are not wanted.
 
     Args:
         kind: message class.
         data: serialized message.
+        through: dotted names of the sequences of messages that may hold some; None = all.
 
     Raises:
         InputError: it is not complete.
     """
-    walk = _Walk(data)
+    walk = _Walk(data, through)
     try:
         for name, field in _fields(kind):
             walk.field(name, field)
@@ -102,7 +114,7 @@ def learn(kind: type, data: bytes) -> Layout | None:
         raise InputError("message", text, f"{len(data)} bytes") from None
     except _SequenceOfMessages:
         return None
-    return Layout(len(data), walk.order, walk.places, _joined(data, walk.pieces))
+    return Layout(len(data), walk.order, walk.places, walk.counts, _joined(data, walk.pieces))
 
 
 class _SequenceOfMessages(Exception):  # noqa: N818  # a way out of the walk
@@ -110,11 +122,13 @@ class _SequenceOfMessages(Exception):  # noqa: N818  # a way out of the walk
 
 
 class _Walk:
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, through: Container[str] | None) -> None:
         self.data = data
+        self.through = through
         self.order = "<" if len(data) > 1 and data[1] & 1 else ">"
         self.offset = ENCAPSULATION
         self.places: dict[str, Place] = {}
+        self.counts: dict[str, int] = {}
         self.pieces: list[tuple[int, int]] = [(0, ENCAPSULATION)]
         self._count = struct.Struct(self.order + "I")
 
@@ -141,8 +155,12 @@ class _Walk:
         elif isinstance(kind.value_type, AbstractString):
             texts = tuple(self._text() for _ in range(count))
             self.places[name] = Place(0, "", count, size_offset, texts)
-        elif count:
-            raise _SequenceOfMessages
+        else:
+            if count and self.through is not None and name not in self.through:
+                raise _SequenceOfMessages
+            self.counts[name] = count
+            for index in range(count):
+                self.field(f"{name}[{index}]", kind.value_type)
 
     def _numbers(self, kind: BasicType, count: int | None, size_offset: int = 0) -> Place:
         code = _FORMATS[kind.typename]
@@ -192,12 +210,33 @@ def _joined(data: bytes, pieces: list[tuple[int, int]]) -> tuple[tuple[int, byte
 
 def leaves(kind: type) -> Iterator[str]:
     """Yield the dotted names of a message's fields; those of sequences of messages are left out."""
+    for name, field in _leaves(kind):
+        if not isinstance(_element(field), NamespacedType):
+            yield name
+
+
+def labels(kind: type) -> Iterator[tuple[str, str]]:
+    """Yield the sequences of messages, and the texts of their elements, both by dotted name."""
+    for name, field in _leaves(kind):
+        element = _element(field)
+        if isinstance(element, NamespacedType):
+            for inner, text in _leaves(_load(element)):
+                if isinstance(text, AbstractString):
+                    yield name, inner
+
+
+def _leaves(kind: type) -> Iterator[tuple[str, Any]]:
+    """Yield dotted name and type of a message's fields, sequences of messages too."""
     for name, field in _fields(kind):
         if isinstance(field, NamespacedType):
-            for inner in leaves(_load(field)):
-                yield f"{name}.{inner}"
-        elif not isinstance(getattr(field, "value_type", None), NamespacedType):
-            yield name
+            for inner, leaf in _leaves(_load(field)):
+                yield f"{name}.{inner}", leaf
+        else:
+            yield name, field
+
+
+def _element(field: Any) -> Any:
+    return getattr(field, "value_type", None)
 
 
 @functools.cache

@@ -13,6 +13,7 @@ from geometry_msgs.msg import PoseWithCovarianceStamped
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from kv_action_router.errors import InputError
 from kv_action_router.msg import Heartbeat
@@ -104,3 +105,94 @@ def test_numbers_that_do_not_fit_are_refused_and_the_writer_lives():
     with pytest.raises(struct.error):
         writer.write(("abc", -1, 2, 3, 4))
     assert deserialize_message(writer.write(("abc", 1, 2, 3, 5)), Heartbeat).epoch == 5
+
+
+LABELS = ("data", "layout.dim.label", "layout.data_offset")
+
+
+def array_of(labels, data=(1.0,), size=1):
+    message = Float64MultiArray(data=list(data))
+    message.layout.dim = [MultiArrayDimension(label=name, size=size) for name in labels]
+    return message
+
+
+def test_labels_of_a_sequence_of_messages_are_read():
+    reader = FieldReader(Float64MultiArray, LABELS)
+    for labels in (("shoulder", "äß", ""), ("shoulder", "ab", "c"), (), ("x",)):
+        data = bytes(serialize_message(array_of(labels)))
+        for _ in range(2):
+            assert reader.read(data) == ((1.0,), labels, 0)
+
+
+def test_labels_stay_the_same_object_while_only_numbers_change():
+    reader = FieldReader(Float64MultiArray, LABELS)
+    _, first, _ = reader.read(bytes(serialize_message(array_of(("a", "b"), (1.0, 2.0), 5))))
+    data, second, _ = reader.read(bytes(serialize_message(array_of(("a", "b"), (3.0, 4.0), 6))))
+    assert data == (3.0, 4.0)
+    assert second is first
+
+
+def test_truncated_labels_are_refused():
+    data = bytes(serialize_message(array_of(("abc", "de"))))
+    for size in range(len(data) - 1):
+        with pytest.raises(InputError, match="complete"):
+            FieldReader(Float64MultiArray, LABELS).read(data[:size])
+
+
+@pytest.mark.parametrize("name", ["layout.dim.size", "layout.dim.no_such", "layout.dim[0].label"])
+def test_only_texts_of_elements_can_be_asked_for(name):
+    with pytest.raises(InputError, match="names"):
+        FieldReader(Float64MultiArray, (name,))
+
+
+def test_unnamed_fields_keep_the_prototype_and_it_is_copied():
+    prototype = array_of(("shoulder", "b", "elbow"), (0.0, 0.0), 7)
+    writer = FieldWriter(Float64MultiArray, ("data",), prototype)
+    prototype.layout.dim[0].label = "changed"
+    for data in ([1.0, 2.0], np.array([3.0, 4.0]), (5.0,), [6.0, 7.0]):
+        message = deserialize_message(writer.write((data,)), Float64MultiArray)
+        assert message == array_of(("shoulder", "b", "elbow"), data, 7)
+
+
+def test_padding_is_zero_whatever_the_serializer_left_in_it():
+    labels = ("a", "bb", "ccc", "dddd", "eeeee")
+    data = FieldWriter(Float64MultiArray, ("data",), array_of(labels, (0.0,))).write(((2.0,),))
+    expected = b"\0\1\0\0" + struct.pack("<I", len(labels))
+    for label in labels:
+        text = label.encode() + b"\0"
+        expected += struct.pack("<I", len(text)) + text + b"\0" * (-len(text) % 4)
+        expected += struct.pack("<II", 1, 0)
+    expected += struct.pack("<II", 0, 1)  # data_offset, number of data
+    expected += b"\0" * (-(len(expected) - 4) % 8) + struct.pack("<d", 2.0)
+    assert data == expected
+
+
+def test_fields_inside_the_prototype_are_written():
+    prototype = JointTrajectory(joint_names=["a", "b"])
+    prototype.points = [JointTrajectoryPoint(positions=[0.0]) for _ in range(3)]
+    names = ("points[1].positions", "points[2].time_from_start.nanosec")
+    writer = FieldWriter(JointTrajectory, names, prototype)
+    for positions, nanosec in (((1.5,), 4), ((2.5, 3.5), 5), ((4.5, 5.5), 6)):
+        message = deserialize_message(writer.write((positions, nanosec)), JointTrajectory)
+        assert [tuple(point.positions) for point in message.points] == [(0.0,), positions, (0.0,)]
+        assert message.points[2].time_from_start.nanosec == nanosec
+        assert message.joint_names == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", ["layout.dim", "layout.dim.label", "layout.dim[2].label"])
+def test_fields_that_the_prototype_does_not_hold_are_refused(name):
+    with pytest.raises(InputError, match="names must be fields of Float64MultiArray"):
+        FieldWriter(Float64MultiArray, (name,), array_of(("a", "b")))
+
+
+def test_a_prototype_of_another_type_is_refused():
+    with pytest.raises(InputError, match="prototype must be Heartbeat, got 'JointState'"):
+        FieldWriter(Heartbeat, HEARTBEAT, JointState())
+
+
+def test_bytes_of_a_known_size_need_no_learning(monkeypatch):
+    prototype = JointState(name=["a"], position=[0.0])
+    writer = FieldWriter(JointState, ("position",), prototype)
+    monkeypatch.setattr(writer, "_learn", None)
+    message = deserialize_message(writer.write(([2.0],)), JointState)
+    assert (message.name, list(message.position)) == (["a"], [2.0])
