@@ -179,6 +179,11 @@ class BytesPublisher:
         self._handle.__enter__()
         self.publish: Callable[[bytes], None] = self._handle.publish_raw
 
+    @property
+    def publisher(self) -> Any:
+        """The node's publisher, for questions about its topic."""
+        return self._publisher
+
     def close(self) -> None:
         """Destroy the publisher."""
         self._handle.__exit__(None, None, None)

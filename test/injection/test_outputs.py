@@ -1,4 +1,4 @@
-"""Output adapters write each joint's value where its robot looks for it (K01, K45)."""
+"""Output adapters say where each joint's value goes, and prepare the rest (K01, K45)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,6 @@ from kv_action_router.injection.outputs import make_output
 JOINTS = ("a", "b")
 
 
-def vector() -> SimpleNamespace:
-    return SimpleNamespace(x=0.0, y=0.0, z=0.0)
-
-
 def new(kind: str) -> Any:
     name = kind.rpartition("/")[2]
     if name == "Float64MultiArray":
@@ -26,52 +22,49 @@ def new(kind: str) -> Any:
     if name == "JointTrajectoryPoint":
         time = SimpleNamespace(sec=0, nanosec=0)
         return SimpleNamespace(positions=array("d"), velocities=array("d"), time_from_start=time)
-    if name == "Twist":
-        return SimpleNamespace(linear=vector(), angular=vector())
-    if name == "TwistStamped":
-        return SimpleNamespace(twist=new("Twist"))
     return SimpleNamespace()
 
 
-def filled(**parameters: Any) -> tuple[Any, Any]:
+def prepared(**parameters: Any) -> tuple[Any, Any]:
     output = make_output(InjectionConfig(**parameters), JOINTS)
     message = new(output.message_type)
     output.prepare(message, new)
-    output.fill(message, [0.1, -0.2])
-    output.fill(message, [0.3, -0.4])
     return output, message
 
 
 @pytest.mark.parametrize("interface", ["effort", "velocity", "position"])
 def test_forward_commands_are_labeled_with_the_joints(interface: str) -> None:
-    output, message = filled(command_interface=interface)
+    output, message = prepared(command_interface=interface)
     assert output.topic == f"{interface}_controller/commands"
     assert [dimension.label for dimension in message.layout.dim] == ["a", "b"]
-    assert message.data.tolist() == [0.3, -0.4]
+    assert output.fields == ("data",)
+    assert message.data.tolist() == [0.0, 0.0]
     assert not output.has_own_timeout
 
 
 def test_trajectory_has_one_point_two_periods_ahead() -> None:
-    output, message = filled(output="joint_trajectory", command_interface="position")
+    output, message = prepared(output="joint_trajectory", command_interface="position")
     assert message.joint_names == ["a", "b"]
-    assert message.points[0].positions.tolist() == [0.3, -0.4]
+    assert output.fields == ("points[0].positions",)
+    assert message.points[0].positions.tolist() == [0.0, 0.0]
     assert message.points[0].time_from_start.nanosec == 4_000_000
     assert output.has_own_timeout
-    _, message = filled(output="joint_trajectory", command_interface="velocity")
-    assert message.points[0].velocities.tolist() == [0.3, -0.4]
+    output, message = prepared(output="joint_trajectory", command_interface="velocity")
+    assert output.fields == ("points[0].velocities",)
+    assert message.points[0].velocities.tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("output_name", ["twist", "twist_stamped"])
 def test_base_velocity_with_and_without_a_header(output_name: str) -> None:
-    output, message = filled(output=output_name, command_interface="velocity")
-    twist = message.twist if output.stamped else message
+    output, _ = prepared(output=output_name, command_interface="velocity")
     assert output.stamped == (output_name == "twist_stamped")
-    assert (twist.linear.x, twist.angular.z) == (0.3, -0.4)
+    path = "twist." if output.stamped else ""
+    assert output.fields == (f"{path}linear.x", f"{path}angular.z")
     assert output.topic == "cmd_vel"
 
 
 def test_topic_can_be_chosen() -> None:
-    output, _ = filled(output_topic="arm/commands")
+    output, _ = prepared(output_topic="arm/commands")
     assert output.topic == "arm/commands"
 
 

@@ -21,10 +21,11 @@ class JointTrajectoryOutput:
     def __init__(self, interface: str, joints: Sequence[str], period_ns: int) -> None:
         self.topic = "joint_trajectory_controller/joint_trajectory"
         self.message_type = "trajectory_msgs/msg/JointTrajectory"
+        self._field = "positions" if interface == "position" else "velocities"
+        self.fields: tuple[str, ...] = (f"points[0].{self._field}",)
         self.stamped = False
         self.has_own_timeout = True
         self._joints = list(joints)
-        self._field = "positions" if interface == "position" else "velocities"
         self._horizon_ns = _HORIZON_PERIODS * period_ns
 
     def prepare(self, message: Any, new: NewMessage) -> None:
@@ -36,9 +37,3 @@ class JointTrajectoryOutput:
             self._horizon_ns, 1_000_000_000
         )
         message.points = [point]
-
-    def fill(self, message: Any, values: Sequence[float]) -> None:
-        """Write the values (n,)."""
-        data = getattr(message.points[0], self._field)
-        for index, value in enumerate(values):
-            data[index] = value

@@ -19,6 +19,7 @@ class ForwardCommandOutput:
     def __init__(self, interface: str, joints: Sequence[str]) -> None:
         self.topic = f"{interface}_controller/commands"
         self.message_type = "std_msgs/msg/Float64MultiArray"
+        self.fields: tuple[str, ...] = ("data",)
         self.stamped = False
         self.has_own_timeout = False
         self._joints = tuple(joints)
@@ -33,9 +34,3 @@ class ForwardCommandOutput:
             dimensions.append(dimension)
         message.layout.dim = dimensions
         message.data = array("d", [0.0] * len(self._joints))
-
-    def fill(self, message: Any, values: Sequence[float]) -> None:
-        """Write the values (n,)."""
-        data = message.data
-        for index, value in enumerate(values):
-            data[index] = value

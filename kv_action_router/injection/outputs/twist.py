@@ -24,16 +24,12 @@ class TwistOutput:
             )
         self.topic = "cmd_vel"
         self.message_type = "geometry_msgs/msg/Twist"
+        self.fields: tuple[str, ...] = ("linear.x", "angular.z")
         self.stamped = False
         self.has_own_timeout = True
 
     def prepare(self, message: Any, new: NewMessage) -> None:
         """Nothing to size."""
-
-    def fill(self, message: Any, values: Sequence[float]) -> None:
-        """Write forward and turning speed (2,)."""
-        message.linear.x = values[0]
-        message.angular.z = values[1]
 
 
 class TwistStampedOutput(TwistOutput):
@@ -42,8 +38,5 @@ class TwistStampedOutput(TwistOutput):
     def __init__(self, interface: str, joints: Sequence[str]) -> None:
         super().__init__(interface, joints)
         self.message_type = "geometry_msgs/msg/TwistStamped"
+        self.fields = ("twist.linear.x", "twist.angular.z")
         self.stamped = True
-
-    def fill(self, message: Any, values: Sequence[float]) -> None:
-        """Write forward and turning speed (2,); the sender writes the stamp."""
-        super().fill(message.twist, values)
