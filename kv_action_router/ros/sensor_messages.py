@@ -1,7 +1,6 @@
-"""Messages of a driver that are made once and filled in place: no allocation at 500 Hz.
+"""Messages of a driver: writers of its fast streams' bytes, and rare ones as they are.
 
-Fast streams are patched bytes (``serialized.py``). The classes here own one ``message`` each, which
-``fill`` returns; it must be published before the next ``fill``. What is rare is made anew.
+Names, frames, sizes and covariances never change, so the writers are made with them once.
 """
 
 from __future__ import annotations
@@ -18,47 +17,44 @@ from sensor_msgs.msg import CameraInfo, Image, Imu, JointState
 
 from kv_action_router.contracts import FloatArray
 from kv_action_router.msg import DriveState, SimulationTruth
-from kv_action_router.ros.serialized import Marks, PatchedMessage
+from kv_action_router.ros.wire import FieldWriter
+
+_STAMP = ("header.stamp.sec", "header.stamp.nanosec")
+_XYZ = "xyz"
 
 
-def set_stamp(stamp: Time, nanoseconds: int) -> None:
-    """Write a time [ns] into a header's stamp."""
-    stamp.sec, stamp.nanosec = divmod(nanoseconds, 1_000_000_000)
+def stamp_of(nanoseconds: int) -> tuple[int, int]:
+    """Return the two numbers of a header's stamp [ns]: the first values of every writer here."""
+    return divmod(nanoseconds, 1_000_000_000)
 
 
-def joint_state_message(names: Sequence[str], frame_id: str) -> PatchedMessage:
-    """Return joint states to fill with position, velocity and effort in SI units, each (n,)."""
-    marks = Marks()
-    size = len(names)
-    message = JointState(name=list(names))
+def joint_state_writer(names: Sequence[str], frame_id: str) -> FieldWriter:
+    """Return a writer of stamp, position, velocity and effort in SI units, each (n,)."""
+    zeros = [0.0] * len(names)
+    message = JointState(name=list(names), position=zeros, velocity=zeros, effort=zeros)
     message.header.frame_id = frame_id
-    message.position = marks.take(size)
-    message.velocity = marks.take(size)
-    message.effort = marks.take(size)
-    return PatchedMessage(message, marks)
+    return FieldWriter(JointState, (*_STAMP, "position", "velocity", "effort"), message)
 
 
-def wrench_message(frame_id: str) -> PatchedMessage:
-    """Return a wrench to fill with force [N] and torque [N m] in one array (6,)."""
-    marks = Marks()
+def wrench_writer(frame_id: str) -> FieldWriter:
+    """Return a writer of stamp, force x, y, z [N] and torque x, y, z [N m]."""
     message = WrenchStamped()
     message.header.frame_id = frame_id
-    for vector in (message.wrench.force, message.wrench.torque):
-        vector.x, vector.y, vector.z = marks.take(3)
-    return PatchedMessage(message, marks)
+    names = [f"wrench.{part}.{axis}" for part in ("force", "torque") for axis in _XYZ]
+    return FieldWriter(WrenchStamped, (*_STAMP, *names), message)
 
 
-def imu_message(frame_id: str, acceleration_noise: float, gyro_noise: float) -> PatchedMessage:
-    """Return an IMU sample to fill.
+def imu_writer(frame_id: str, acceleration_noise: float, gyro_noise: float) -> FieldWriter:
+    """Return a writer of an IMU's samples.
 
-    It takes orientation x, y, z, w (4,), rate [rad/s] (3,) and acceleration [m/s^2] (3,).
+    It takes the stamp, orientation x, y, z, w, rate x, y, z [rad/s] and acceleration x, y, z
+    [m/s^2].
 
     Args:
         frame_id: of the sensor.
         acceleration_noise: standard deviation [m/s^2], for the covariance.
         gyro_noise: standard deviation [rad/s], for the covariance.
     """
-    marks = Marks()
     message = Imu()
     message.header.frame_id = frame_id
     for covariance, deviation in (
@@ -67,80 +63,60 @@ def imu_message(frame_id: str, acceleration_noise: float, gyro_noise: float) -> 
         (message.linear_acceleration_covariance, acceleration_noise),
     ):
         covariance[0] = covariance[4] = covariance[8] = deviation**2
-    turn = message.orientation
-    turn.x, turn.y, turn.z, turn.w = marks.take(4)
-    for vector in (message.angular_velocity, message.linear_acceleration):
-        vector.x, vector.y, vector.z = marks.take(3)
-    return PatchedMessage(message, marks)
+    names = [f"orientation.{axis}" for axis in "xyzw"]
+    names += [f"angular_velocity.{axis}" for axis in _XYZ]
+    names += [f"linear_acceleration.{axis}" for axis in _XYZ]
+    return FieldWriter(Imu, (*_STAMP, *names), message)
 
 
-class DriveStateMessage:
-    """Feedback of named drives; wheel speeds are not measured."""
+def drive_state_writer(names: Sequence[str]) -> FieldWriter:
+    """Return a writer of the feedback of named drives; wheel speeds are not measured.
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self.message = DriveState(name=list(names))
-
-    def fill(
-        self,
-        stamp_ns: int,
-        temperature: FloatArray,
-        current: FloatArray,
-        rated_current: FloatArray,
-        duty: FloatArray,
-        braked: bool,
-    ) -> DriveState:
-        """Write temperatures [degC], currents [A] and duties, each (n,), and the brakes' state."""
-        message = self.message
-        set_stamp(message.header.stamp, stamp_ns)
-        message.temperature = array("d", temperature.tobytes())
-        message.current = array("d", current.tobytes())
-        message.rated_current = array("d", rated_current.tobytes())
-        message.duty = array("d", duty.tobytes())
-        message.braked = [braked] * len(message.name)
-        return message
-
-
-class ImageMessage:
-    """An image whose pixels are written straight into the message's buffer.
-
-    Attributes:
-        pixels: view of the message's data: (h, w) or (h, w, channels).
+    It takes the stamp, temperature [degC], current [A], rated current [A], duty and whether the
+    drive is braked, each (n,).
     """
-
-    def __init__(
-        self, encoding: str, shape: tuple[int, ...], dtype: npt.DTypeLike, frame_id: str
-    ) -> None:
-        kind = np.dtype(dtype)
-        height, width = shape[:2]
-        size = int(np.prod(shape)) * kind.itemsize
-        self.message = Image(height=height, width=width, encoding=encoding, step=size // height)
-        self.message.header.frame_id = frame_id
-        self.message.data = array("B", bytes(size))
-        self.pixels: npt.NDArray[np.generic] = np.frombuffer(self.message.data, kind).reshape(shape)
-
-    def fill(self, stamp_ns: int, pixels: npt.NDArray[np.generic]) -> Image:
-        """Copy pixels of the same shape."""
-        set_stamp(self.message.header.stamp, stamp_ns)
-        self.pixels[...] = pixels
-        return self.message
+    zeros = [0.0] * len(names)
+    fields = ("temperature", "current", "rated_current", "duty")
+    message = DriveState(
+        name=list(names), braked=[False] * len(names), **dict.fromkeys(fields, zeros)
+    )
+    return FieldWriter(DriveState, (*_STAMP, *fields, "braked"), message)
 
 
-class CameraInfoMessage:
-    """Calibration of an undistorted pinhole camera."""
+def image_writer(
+    encoding: str, shape: tuple[int, ...], dtype: npt.DTypeLike, frame_id: str
+) -> FieldWriter:
+    """Return a writer of stamp and pixels; these as bytes: ``pixels.view(np.uint8)``.
 
-    def __init__(self, width: int, height: int, matrix: FloatArray, frame_id: str) -> None:
-        """Set the size [px] and the intrinsic matrix K (3, 3)."""
-        self.message = CameraInfo(width=width, height=height, distortion_model="plumb_bob")
-        self.message.header.frame_id = frame_id
-        self.message.d = [0.0] * 5
-        self.message.k = matrix.ravel()
-        self.message.r = np.eye(3).ravel()
-        self.message.p = np.hstack([matrix, np.zeros((3, 1))]).ravel()
+    Args:
+        encoding: see sensor_msgs/image_encodings.
+        shape: (h, w) or (h, w, channels).
+        dtype: of one channel.
+        frame_id: of the camera's optical frame.
+    """
+    height, width = shape[:2]
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    message = Image(height=height, width=width, encoding=encoding, step=size // height)
+    message.header.frame_id = frame_id
+    message.data = array("B", bytes(size))
+    return FieldWriter(Image, (*_STAMP, "data"), message)
 
-    def fill(self, stamp_ns: int) -> CameraInfo:
-        """Write the stamp."""
-        set_stamp(self.message.header.stamp, stamp_ns)
-        return self.message
+
+def camera_info_writer(width: int, height: int, matrix: FloatArray, frame_id: str) -> FieldWriter:
+    """Return a writer of the stamp of an undistorted pinhole camera's calibration.
+
+    Args:
+        width, height: [px].
+        matrix: intrinsic matrix K (3, 3).
+        frame_id: of the camera's optical frame.
+    """
+    message = CameraInfo(width=width, height=height, distortion_model="plumb_bob")
+    message.header.frame_id = frame_id
+    message.d = [0.0] * 5
+    message.k = matrix.ravel()
+    message.r = np.eye(3).ravel()
+    message.p = np.hstack([matrix, np.zeros((3, 1))]).ravel()
+    return FieldWriter(CameraInfo, _STAMP, message)
 
 
 def pose_message(position: FloatArray, yaw: float = 0.0) -> Pose:
@@ -156,7 +132,8 @@ def truth_message(
 ) -> SimulationTruth:
     """Return where target and tip [m] (3,) are; error and force are not measured."""
     message = SimulationTruth(event=event, target=pose_message(target), tip=_point(tip))
-    set_stamp(message.header.stamp, stamp_ns)
+    sec, nanosec = stamp_of(stamp_ns)
+    message.header.stamp = Time(sec=sec, nanosec=nanosec)
     message.header.frame_id = frame_id
     message.error = message.force = math.nan
     return message

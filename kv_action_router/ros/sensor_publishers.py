@@ -1,4 +1,4 @@
-"""Publishers of a driver's sensors: arrays in, messages out."""
+"""Publishers of a driver's sensors: numbers in, bytes out."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from rclpy.node import Node
 from kv_action_router.contracts import FloatArray
 from kv_action_router.ros import topics
 from kv_action_router.ros.sensor_messages import (
-    CameraInfoMessage,
-    DriveStateMessage,
-    ImageMessage,
-    imu_message,
-    joint_state_message,
-    wrench_message,
+    camera_info_writer,
+    drive_state_writer,
+    image_writer,
+    imu_writer,
+    joint_state_writer,
+    stamp_of,
+    wrench_writer,
 )
+from kv_action_router.ros.streams import BytesPublisher
 
 BASE_FRAME = "base_link"
 TOOL_FRAME = "tool0"
@@ -37,26 +39,29 @@ class RobotPublishers:
         self, node: Node, names: Sequence[str], acceleration_noise: float, gyro_noise: float
     ) -> None:
         """Create the publishers; noise [m/s^2] and [rad/s] goes into the IMU's covariances."""
-        self._joints = joint_state_message(names, BASE_FRAME)
-        self._wrench = wrench_message(TOOL_FRAME)
-        self._imu = imu_message(TOOL_FRAME, acceleration_noise, gyro_noise)
-        self._drives = DriveStateMessage(names)
-        self._joint_publisher = create(node, topics.JOINT_STATES)
-        self._wrench_publisher = create(node, topics.WRENCH)
-        self._imu_publisher = create(node, topics.IMU)
-        self._drive_publisher = create(node, topics.DRIVE_STATE)
+        self._joints = joint_state_writer(names, BASE_FRAME)
+        self._wrench = wrench_writer(TOOL_FRAME)
+        self._imu = imu_writer(TOOL_FRAME, acceleration_noise, gyro_noise)
+        self._drives = drive_state_writer(names)
+        self._joint_publisher = BytesPublisher(node, topics.JOINT_STATES)
+        self._wrench_publisher = BytesPublisher(node, topics.WRENCH)
+        self._imu_publisher = BytesPublisher(node, topics.IMU)
+        self._drive_publisher = BytesPublisher(node, topics.DRIVE_STATE)
 
-    def joints(self, stamp_ns: int, *readings: FloatArray) -> None:
+    def joints(
+        self, stamp_ns: int, position: FloatArray, velocity: FloatArray, effort: FloatArray
+    ) -> None:
         """Publish position [rad], velocity [rad/s] and effort [N m], each (n,)."""
-        self._joint_publisher.publish(self._joints.fill(stamp_ns, *readings))
+        values = (*stamp_of(stamp_ns), position, velocity, effort)
+        self._joint_publisher.publish(self._joints.write(values))
 
-    def wrench(self, stamp_ns: int, wrench: FloatArray) -> None:
-        """Publish force [N] and torque [N m] in one array (6,)."""
-        self._wrench_publisher.publish(self._wrench.fill(stamp_ns, wrench))
+    def wrench(self, stamp_ns: int, wrench: Sequence[float]) -> None:
+        """Publish force x, y, z [N] and torque x, y, z [N m]."""
+        self._wrench_publisher.publish(self._wrench.write((*stamp_of(stamp_ns), *wrench)))
 
-    def imu(self, stamp_ns: int, *readings: FloatArray) -> None:
-        """Publish orientation x, y, z, w, rate [rad/s] and acceleration [m/s^2]."""
-        self._imu_publisher.publish(self._imu.fill(stamp_ns, *readings))
+    def imu(self, stamp_ns: int, reading: Sequence[float]) -> None:
+        """Publish orientation x, y, z, w, rate x, y, z [rad/s], acceleration x, y, z [m/s^2]."""
+        self._imu_publisher.publish(self._imu.write((*stamp_of(stamp_ns), *reading)))
 
     def drives(
         self,
@@ -65,12 +70,21 @@ class RobotPublishers:
         current: FloatArray,
         rated_current: FloatArray,
         duty: FloatArray,
-        braked: bool,
+        braked: Sequence[bool],
     ) -> None:
-        """Publish temperature [degC], current [A], rated current [A] and duty, each (n,)."""
-        self._drive_publisher.publish(
-            self._drives.fill(stamp_ns, temperature, current, rated_current, duty, braked)
-        )
+        """Publish temperature [degC], current and rated current [A], duty, brakes, each (n,)."""
+        values = (*stamp_of(stamp_ns), temperature, current, rated_current, duty, braked)
+        self._drive_publisher.publish(self._drives.write(values))
+
+    def close(self) -> None:
+        """Destroy the publishers; the thread that uses this must have ended."""
+        for publisher in (
+            self._joint_publisher,
+            self._wrench_publisher,
+            self._imu_publisher,
+            self._drive_publisher,
+        ):
+            publisher.close()
 
 
 class ImagePublishers:
@@ -86,17 +100,23 @@ class ImagePublishers:
     ) -> None:
         """Create the publishers for images of ``size`` (h, w) and intrinsic matrix ``k`` (3, 3)."""
         kind = np.uint16 if depth_encoding == "16UC1" else np.float32
-        self._depth = ImageMessage(depth_encoding, size, kind, CAMERA_FRAME)
-        self._color = ImageMessage(color_encoding, (*size, 3), np.uint8, CAMERA_FRAME)
-        self._info = CameraInfoMessage(size[1], size[0], k, CAMERA_FRAME)
-        self._depth_publisher = create(node, topics.DEPTH_IMAGE)
-        self._info_publisher = create(node, topics.CAMERA_INFO)
-        self._color_publisher = create(node, topics.COLOR_IMAGE)
+        self._depth = image_writer(depth_encoding, size, kind, CAMERA_FRAME)
+        self._color = image_writer(color_encoding, (*size, 3), np.uint8, CAMERA_FRAME)
+        self._info = camera_info_writer(size[1], size[0], k, CAMERA_FRAME)
+        self._depth_publisher = BytesPublisher(node, topics.DEPTH_IMAGE)
+        self._info_publisher = BytesPublisher(node, topics.CAMERA_INFO)
+        self._color_publisher = BytesPublisher(node, topics.COLOR_IMAGE)
 
     def publish(
         self, stamp_ns: int, color: npt.NDArray[np.uint8], depth: npt.NDArray[np.generic]
     ) -> None:
         """Publish one frame, all with one stamp. Color comes last: readers wait for it."""
-        self._depth_publisher.publish(self._depth.fill(stamp_ns, depth))
-        self._info_publisher.publish(self._info.fill(stamp_ns))
-        self._color_publisher.publish(self._color.fill(stamp_ns, color))
+        stamp = stamp_of(stamp_ns)
+        self._depth_publisher.publish(self._depth.write((*stamp, depth.view(np.uint8))))
+        self._info_publisher.publish(self._info.write(stamp))
+        self._color_publisher.publish(self._color.write((*stamp, color)))
+
+    def close(self) -> None:
+        """Destroy the publishers; the thread that uses this must have ended."""
+        for publisher in (self._depth_publisher, self._info_publisher, self._color_publisher):
+            publisher.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass
 
@@ -88,7 +89,7 @@ class RobotCell:
         joints, wrench = self._joints, self._wrench
         joints.read(plant.position, plant.velocity, plant.drives.torque)
         wrench.read()
-        self.force = float(np.sqrt(wrench.force @ wrench.force))
+        self.force = math.hypot(*wrench.wrench[:3])
         return Samples(
             now_ns=now_ns,
             joints=JointSample(
@@ -99,7 +100,7 @@ class RobotCell:
                 now_ns,
                 now_ns,
             ),
-            wrench=WrenchSample((*wrench.force.tolist(), *wrench.torque.tolist()), now_ns),
+            wrench=WrenchSample(wrench.wrench, now_ns),
             imu=self._read_imu() if self._imu_rate.due(steps) else None,
             drives=self._read_drives() if self._drive_rate.due(steps) else None,
             image_due=self._camera_rate.due(steps),
@@ -119,12 +120,8 @@ class RobotCell:
     def _read_imu(self) -> ImuSample:
         imu = self._imu
         imu.read()
-        return ImuSample(
-            imu.orientation.copy(),
-            imu.angular_velocity.copy(),
-            imu.linear_acceleration.copy(),
-            self.now_ns,
-        )
+        reading = np.array(imu.reading)
+        return ImuSample(reading[:4], reading[4:7], reading[7:], self.now_ns)
 
     def _read_drives(self) -> DriveSample:
         drives = self.plant.drives

@@ -7,6 +7,7 @@ acceleration, which the plant turns into torque by its exact dynamics, as a make
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from enum import Enum
 
@@ -66,39 +67,39 @@ class DriveBank:
         self.interface: Interface | None = None
         self.braked = True
         self.refused = 0
-        self.torque: FloatArray = np.zeros(size)  # [N m] given now
-        self._command = np.zeros(size)
+        self.torque = [0.0] * size  # [N m] given now; replaced, never written to
+        self._effort: Sequence[float] = [0.0] * size
+        self._command = np.zeros(size)  # of the other two interfaces
+        self._command_names: tuple[str, ...] = ()
+        self._command_order: list[int] | None = None  # of the names above; None = the drives' own
         self._command_ns = 0
         self._acceleration = np.zeros(size)
         self._integral = np.zeros(size)
-        self._lower_effort = -self.effort_limit
-        self._losses = np.zeros(size)
-        self._square_current = np.zeros(
-            size
-        )  # integral over the time since the last warming [A^2 s]
+        self._torque_limits: list[float] = self.effort_limit.tolist()
+        # Integral of the squared torque over the time since the last warming [(N m)^2 s].
+        self._square_torque = [0.0] * size
+        self._per_square_torque = self.torque_constant**-2.0  # [A^2 / (N m)^2]
         self._thermal_time = 0.0
-        self._orders: dict[tuple[str, ...], np.ndarray] = {}
-
-    @property
-    def rated_current(self) -> FloatArray:
-        """Current at the effort limit [A] (n,)."""
-        rated_current: FloatArray = self.effort_limit / self.torque_constant
-        return rated_current
+        self.rated_current: FloatArray = self.effort_limit / self.torque_constant  # [A] (n,)
 
     @property
     def current(self) -> FloatArray:
         """Signed current [A] (n,)."""
-        current: FloatArray = self.torque / self.torque_constant
+        current: FloatArray = np.array(self.torque) / self.torque_constant
         return current
 
     @property
     def duty(self) -> FloatArray:
         """Current over rated current, -1 to 1 (n,)."""
-        duty: FloatArray = self.torque / self.effort_limit
+        duty: FloatArray = np.array(self.torque) / self.effort_limit
         return duty
 
     def command(
-        self, interface: Interface, values: FloatArray, names: Sequence[str], now_ns: int
+        self,
+        interface: Interface,
+        values: FloatArray | Sequence[float],
+        names: Sequence[str],
+        now_ns: int,
     ) -> None:
         """Take a command.
 
@@ -113,11 +114,14 @@ class DriveBank:
                 has changed then, and the time-out goes on.
         """
         try:
-            ordered = self._ordered(interface, np.asarray(values, float), tuple(names))
+            ordered = self._ordered(interface, values, names)
         except InputError:
             self.refused += 1
             raise
-        self._command[:] = ordered
+        if interface is Interface.EFFORT:
+            self._effort = ordered
+        else:
+            self._command[:] = ordered
         self._command_ns = now_ns
         if interface is not self.interface or self.braked:
             self._integral[:] = 0.0
@@ -147,7 +151,7 @@ class DriveBank:
             return None
         return self._acceleration
 
-    def apply(self, wanted: FloatArray | None, dt: float) -> FloatArray:
+    def apply(self, wanted: FloatArray | None, dt: float) -> list[float]:
         """Return the torque of this step [N m] (n,), inside the limits; count its losses.
 
         Args:
@@ -155,48 +159,58 @@ class DriveBank:
             dt: physics step [s].
         """
         if self.braked:
-            self.torque[:] = 0.0
+            self.torque = [0.0] * len(self.names)
         else:
-            source = self._command if wanted is None else wanted
-            np.minimum(source, self.effort_limit, out=self.torque)
-            np.maximum(self.torque, self._lower_effort, out=self.torque)
-            self._losses[:] = self.torque
-            self._losses /= self.torque_constant
-            self._losses *= self._losses
-            self._losses *= dt
-            self._square_current += self._losses
+            source = self._effort if wanted is None else wanted.tolist()
+            self.torque = torque = [
+                limit if value > limit else -limit if value < -limit else value
+                for value, limit in zip(source, self._torque_limits, strict=True)
+            ]
+            self._square_torque = [
+                total + value * value * dt
+                for total, value in zip(self._square_torque, torque, strict=True)
+            ]
         self._thermal_time += dt
         return self.torque
 
     def warm(self) -> None:
         """Bring the temperatures up to the present; called at the drive states' rate."""
         if self._thermal_time > 0.0:
-            self.thermal.step(self._square_current / self._thermal_time, self._thermal_time)
-        self._square_current[:] = 0.0
+            mean = np.array(self._square_torque) * (self._per_square_torque / self._thermal_time)
+            self.thermal.step(mean, self._thermal_time)
+        self._square_torque = [0.0] * len(self.names)
         self._thermal_time = 0.0
 
     def brake(self) -> None:
         """Engage all brakes; the next good command releases them."""
         self.braked = True
-        self.torque[:] = 0.0
+        self.torque = [0.0] * len(self.names)
         self._integral[:] = 0.0
 
     def _ordered(
-        self, interface: Interface, values: FloatArray, names: tuple[str, ...]
-    ) -> FloatArray:
-        field = f"{interface.value} command"
+        self, interface: Interface, values: FloatArray | Sequence[float], names: Sequence[str]
+    ) -> Sequence[float]:
         size = len(self.names)
-        if values.shape != (size,):
-            raise InputError(field, f"{size} values", values.shape)
-        if not np.isfinite(values).all():
-            raise InputError(field, "finite", values.tolist())
+        shape = values.shape if isinstance(values, np.ndarray) else (len(values),)
+        if shape != (size,):
+            raise InputError(f"{interface.value} command", f"{size} values", shape)
+        listed = values.tolist() if isinstance(values, np.ndarray) else values
+        if not all(map(math.isfinite, listed)):
+            raise InputError(f"{interface.value} command", "finite", listed)
         if not names:
-            return values
-        order = self._orders.get(names)
-        if order is None:
-            if sorted(names) != sorted(self.names):
-                raise InputError(f"{field} names", f"each of {', '.join(self.names)} once", names)
-            order = np.array([names.index(name) for name in self.names])
-            self._orders[names] = order  # bounded: only permutations of our own names get here
-        ordered: FloatArray = values[order]
-        return ordered
+            return listed
+        if names is not self._command_names:  # readers give the same object while names stay
+            self._learn_order(interface, tuple(names))
+        order = self._command_order
+        return listed if order is None else [listed[index] for index in order]
+
+    def _learn_order(self, interface: Interface, names: tuple[str, ...]) -> None:
+        if names == self._command_names:
+            self._command_names = names
+            return
+        if sorted(names) != sorted(self.names):
+            field = f"{interface.value} command names"
+            raise InputError(field, f"each of {', '.join(self.names)} once", names)
+        in_order = names == self.names
+        self._command_order = None if in_order else [names.index(name) for name in self.names]
+        self._command_names = names

@@ -24,6 +24,7 @@ from std_msgs.msg import Bool
 from kv_action_router.errors import InputError, RouterError, SimulationError
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.ros import parameters, topics
+from kv_action_router.ros.drive_commands import DriveCommands
 from kv_action_router.ros.process import run
 from kv_action_router.ros.sensor_messages import pose_message, truth_message
 from kv_action_router.ros.sensor_publishers import (
@@ -35,19 +36,12 @@ from kv_action_router.ros.sensor_publishers import (
 from kv_action_router.ros.streams import DataPlane
 from kv_action_router.simulation.camera import Camera, CameraModel, Snapshot, to_millimeters
 from kv_action_router.simulation.config import SimulationConfig
-from kv_action_router.simulation.drives import Interface
 from kv_action_router.simulation.loop import PhysicsLoop
 from kv_action_router.simulation.placement import Reach, TargetPlacement
 from kv_action_router.simulation.plant import Plant
 from kv_action_router.simulation.render import RenderThread
 from kv_action_router.simulation.sensors import ImuSensor, JointSensors, WrenchSensor
 from kv_action_router.simulation.truth import Contact
-
-_COMMANDS = (
-    (Interface.EFFORT, topics.EFFORT_COMMAND),
-    (Interface.VELOCITY, topics.VELOCITY_COMMAND),
-    (Interface.POSITION, topics.POSITION_COMMAND),
-)
 
 
 class SimulationNode(Node):
@@ -84,15 +78,15 @@ class SimulationNode(Node):
         self._truth_publisher = create(self, topics.SIMULATION_TRUTH)
 
         self._plane = DataPlane(self)
-        self._commands = [(which, self._plane.reader(topic)) for which, topic in _COMMANDS]
+        self._commands = DriveCommands(self._plane)
         self.create_subscription(
             topics.HORN.type, topics.HORN.name, self._on_horn, topics.HORN.profile()
         )
         self.create_service(
             topics.PLACE_TARGET.type, topics.PLACE_TARGET.name, self._on_place_target
         )
-        self._turn = 0
         self._was_braked = True
+        self._braked = {state: (state,) * len(names) for state in (False, True)}
         self._on_wall_clock = not self.get_parameter("use_sim_time").value
         self._loop = PhysicsLoop(self.plant, config, self, self._failed)
         self._renderer = (
@@ -118,11 +112,13 @@ class SimulationNode(Node):
         )
 
     def shut_down(self, reason: str) -> None:
-        """Leave both threads and the data plane."""
+        """Leave both threads, the streams and the data plane."""
         self.get_logger().info(f"{reason}: simulated time was {self.plant.time:.1f} s")
         self._loop.stop()
         if self._renderer is not None:
             self._renderer.stop()
+        self._outputs.close()
+        self._images.close()
         self._plane.destroy()
 
     # --- outputs of the physics loop; on its thread ---------------------------------------
@@ -136,24 +132,14 @@ class SimulationNode(Node):
 
     def poll_commands(self, now_ns: int) -> None:
         """Give new commands to the drives, in the order in which they came."""
-        newest = []
-        # Polling costs as much as half a physics step: the interface in force is looked at in each
-        # tick, one of the others in turn.
-        active = self.plant.drives.interface
-        self._turn = (self._turn + 1) % len(self._commands)
-        for index, (interface, reader) in enumerate(self._commands):
-            if interface is not active and index != self._turn:
-                continue
-            sample = reader.take_newest()
-            if sample is not None:
-                newest.append((sample.receipt_ns, interface, sample.message))
-        for _, interface, message in sorted(newest, key=_receipt):
-            names = [dimension.label for dimension in message.layout.dim]
+        drives = self.plant.drives
+        for interface, data in self._commands.take(drives.interface):
             try:
-                self.plant.drives.command(interface, np.frombuffer(message.data), names, now_ns)
+                values, names = self._commands.read(data)
+                drives.command(interface, values, names, now_ns)
             except InputError as error:
                 self.get_logger().error(
-                    f"refused: {error} ({self.plant.drives.refused} commands refused so far)",
+                    f"refused: {error} ({drives.refused} commands refused so far)",
                     throttle_duration_sec=1.0,
                 )
 
@@ -167,11 +153,8 @@ class SimulationNode(Node):
 
     def imu(self, stamp_ns: int) -> None:
         """Publish the IMU."""
-        sensor = self._imu_sensor
-        sensor.read()
-        self._outputs.imu(
-            stamp_ns, sensor.orientation, sensor.angular_velocity, sensor.linear_acceleration
-        )
+        self._imu_sensor.read()
+        self._outputs.imu(stamp_ns, self._imu_sensor.reading)
 
     def drives(self, plant: Plant, stamp_ns: int) -> None:
         """Publish drive states; note what requests want to know."""
@@ -182,7 +165,7 @@ class SimulationNode(Node):
             drives.current,
             drives.rated_current,
             drives.duty,
-            drives.braked,
+            self._braked[drives.braked],
         )
         self._tip, self._target = plant.tip, plant.target
         if drives.braked and not self._was_braked:
@@ -280,10 +263,6 @@ class SimulationNode(Node):
         message = truth_message("placed", self.stamp_ns(), self._target, self.plant.tip, BASE_FRAME)
         message.real_time_factor, message.sequence = self._loop.factor, self._placements
         self._truth_publisher.publish(message)
-
-
-def _receipt(item: tuple[int, Interface, Any]) -> int:
-    return item[0]
 
 
 def _make_nodes() -> list[Node]:

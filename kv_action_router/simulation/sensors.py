@@ -1,9 +1,11 @@
 """What the robot's sensors report: joint states, wrench and IMU, with noise by parameter.
 
-Readings are written into arrays that the object keeps, so a loop at 500 Hz allocates nothing.
+Wrench and IMU are of a few numbers that cost less one by one than as small arrays.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import mujoco
 import numpy as np
@@ -18,41 +20,50 @@ _NOISE_ROWS = 4093  # prime, so that sensors read at different rates don't fall 
 class Noise:
     """White noise from a table: one row a reading, a few hundred nanoseconds each."""
 
-    def __init__(self, deviation: FloatArray, generator: np.random.Generator) -> None:
-        """Fill the table; ``deviation`` is the standard deviation of each column (n,)."""
-        self._rows = generator.standard_normal((_NOISE_ROWS, len(deviation))) * deviation
+    def __init__(
+        self, deviations: Sequence[tuple[float, int]], generator: np.random.Generator
+    ) -> None:
+        """Fill the table: side by side, columns of each (standard deviation, number of columns)."""
+        self._rows = np.hstack(
+            [
+                generator.standard_normal((_NOISE_ROWS, size)) * deviation
+                for deviation, size in deviations
+            ]
+        )
         self._next = 0
 
-    def add_to(self, reading: FloatArray) -> None:
-        """Add one row to a reading (n,)."""
-        reading += self._rows[self._next]
+    def row(self) -> FloatArray:
+        """Return the next row (n,); it is not to be written to."""
+        row: FloatArray = self._rows[self._next]
         self._next = (self._next + 1) % _NOISE_ROWS
+        return row
 
 
 class JointSensors:
-    """Encoders and torque estimates: position [rad], velocity [rad/s], effort [N m], each (n,)."""
+    """Encoders and torque estimates: position [rad], velocity [rad/s], effort [N m], each (n,).
+
+    Readings are written into arrays that the object keeps.
+    """
 
     def __init__(self, config: SimulationConfig, size: int, generator: np.random.Generator) -> None:
-        self.position: FloatArray = np.zeros(size)
-        self.velocity: FloatArray = np.zeros(size)
-        self.effort: FloatArray = np.zeros(size)
+        self._all: FloatArray = np.zeros(3 * size)
+        self.position: FloatArray = self._all[:size]
+        self.velocity: FloatArray = self._all[size : 2 * size]
+        self.effort: FloatArray = self._all[2 * size :]
         self._resolution = config.position_resolution
-        self._position_noise = Noise(np.full(size, config.position_noise), generator)
-        self._velocity_noise = Noise(np.full(size, config.velocity_noise), generator)
-        self._effort_noise = Noise(np.full(size, config.effort_noise), generator)
+        deviations = (config.position_noise, config.velocity_noise, config.effort_noise)
+        self._noise = Noise([(deviation, size) for deviation in deviations], generator)
 
-    def read(self, position: FloatArray, velocity: FloatArray, torque: FloatArray) -> None:
+    def read(self, position: FloatArray, velocity: FloatArray, torque: Sequence[float]) -> None:
         """Measure true positions [rad], velocities [rad/s] and motor torques [N m], each (n,)."""
         self.position[:] = position
-        self._position_noise.add_to(self.position)
+        self.velocity[:] = velocity
+        self.effort[:] = torque
+        self._all += self._noise.row()
         if self._resolution > 0.0:
             np.divide(self.position, self._resolution, out=self.position)
             np.rint(self.position, out=self.position)
             self.position *= self._resolution
-        self.velocity[:] = velocity
-        self._velocity_noise.add_to(self.velocity)
-        self.effort[:] = torque
-        self._effort_noise.add_to(self.effort)
 
 
 class WrenchSensor:
@@ -60,6 +71,9 @@ class WrenchSensor:
 
     The tool's weight is taken off exactly, as a driver does that knows its payload; what the tool's
     mass resists to acceleration stays in, as on a real robot: 0.6 N for each m/s^2 here.
+
+    Attributes:
+        wrench: force x, y, z [N] and torque x, y, z [N m], as read last.
     """
 
     def __init__(
@@ -69,40 +83,52 @@ class WrenchSensor:
         config: SimulationConfig,
         generator: np.random.Generator,
     ) -> None:
-        self.wrench: FloatArray = np.zeros(6)
-        self.force: FloatArray = self.wrench[:3]  # [N]
-        self.torque: FloatArray = self.wrench[3:]  # [N m]
+        self.wrench: tuple[float, ...] = (0.0,) * 6
         site = model.site(WRENCH_SITE).id
         body = int(model.site_bodyid[site])
-        self._weight = model.body_subtreemass[body] * model.opt.gravity
-        self._rotation: FloatArray = data.site_xmat[site].reshape(3, 3)
+        weight = model.body_subtreemass[body] * model.opt.gravity
+        self._weight: tuple[float, ...] = tuple(weight.tolist())  # base frame [N]
+        self._rotation: FloatArray = data.site_xmat[site]  # (9,)
         self._position: FloatArray = data.site_xpos[site]
         self._center: FloatArray = data.subtree_com[body]
-        self._raw_force = _reading(model, data, "force")
-        self._raw_torque = _reading(model, data, "torque")
-        self._force_noise = Noise(np.full(3, config.force_noise), generator)
-        self._torque_noise = Noise(np.full(3, config.torque_noise), generator)
+        self._force = _reading(model, data, "force")
+        self._torque = _reading(model, data, "torque")
+        self._noise = Noise(((config.force_noise, 3), (config.torque_noise, 3)), generator)
 
     def read(self) -> None:
         """Measure."""
+        xx, xy, xz, yx, yy, yz, zx, zy, zz = self._rotation.tolist()
+        gx, gy, gz = self._weight
+        wx = gx * xx + gy * yx + gz * zx
+        wy = gx * xy + gy * yy + gz * zy
+        wz = gx * xz + gy * yz + gz * zz
+        px, py, pz = self._position.tolist()
+        cx, cy, cz = self._center.tolist()
+        dx, dy, dz = cx - px, cy - py, cz - pz
+        ax = dx * xx + dy * yx + dz * zx
+        ay = dx * xy + dy * yy + dz * zy
+        az = dx * xz + dy * yz + dz * zz
+        fx, fy, fz = self._force.tolist()
+        tx, ty, tz = self._torque.tolist()
+        nx, ny, nz, mx, my, mz = self._noise.row().tolist()
         # MuJoCo gives what the arm exerts on the tool: -(weight + surroundings) at rest.
-        weight = self._weight @ self._rotation
-        np.add(self._raw_force, weight, out=self.force)
-        np.negative(self.force, out=self.force)
-        wx, wy, wz = weight.tolist()
-        ax, ay, az = ((self._center - self._position) @ self._rotation).tolist()
-        rx, ry, rz = self._raw_torque.tolist()
-        self.torque[:] = (
-            -rx - (ay * wz - az * wy),
-            -ry - (az * wx - ax * wz),
-            -rz - (ax * wy - ay * wx),
+        self.wrench = (
+            -(fx + wx) + nx,
+            -(fy + wy) + ny,
+            -(fz + wz) + nz,
+            -tx - (ay * wz - az * wy) + mx,
+            -ty - (az * wx - ax * wz) + my,
+            -tz - (ax * wy - ay * wx) + mz,
         )
-        self._force_noise.add_to(self.force)
-        self._torque_noise.add_to(self.torque)
 
 
 class ImuSensor:
-    """IMU at the flange: acceleration [m/s^2] (3,), rate [rad/s] (3,), orientation xyzw (4,)."""
+    """IMU at the flange.
+
+    Attributes:
+        reading: orientation x, y, z, w, rate x, y, z [rad/s] and acceleration x, y, z [m/s^2], as
+            read last.
+    """
 
     def __init__(
         self,
@@ -111,23 +137,19 @@ class ImuSensor:
         config: SimulationConfig,
         generator: np.random.Generator,
     ) -> None:
-        self.linear_acceleration: FloatArray = np.zeros(3)
-        self.angular_velocity: FloatArray = np.zeros(3)
-        self.orientation: FloatArray = np.array([0.0, 0.0, 0.0, 1.0])
+        self.reading: tuple[float, ...] = (0.0, 0.0, 0.0, 1.0, *(0.0,) * 6)
         self._acceleration = _reading(model, data, "acceleration")
         self._rate = _reading(model, data, "angular_velocity")
         self._orientation = _reading(model, data, "orientation")
-        self._acceleration_noise = Noise(np.full(3, config.acceleration_noise), generator)
-        self._rate_noise = Noise(np.full(3, config.gyro_noise), generator)
+        self._noise = Noise(((config.acceleration_noise, 3), (config.gyro_noise, 3)), generator)
 
     def read(self) -> None:
         """Measure."""
-        self.linear_acceleration[:] = self._acceleration
-        self._acceleration_noise.add_to(self.linear_acceleration)
-        self.angular_velocity[:] = self._rate
-        self._rate_noise.add_to(self.angular_velocity)
         w, x, y, z = self._orientation.tolist()
-        self.orientation[:] = (x, y, z, w)
+        rx, ry, rz = self._rate.tolist()
+        ax, ay, az = self._acceleration.tolist()
+        nx, ny, nz, mx, my, mz = self._noise.row().tolist()
+        self.reading = (x, y, z, w, rx + mx, ry + my, rz + mz, ax + nx, ay + ny, az + nz)
 
 
 def _reading(model: mujoco.MjModel, data: mujoco.MjData, name: str) -> FloatArray:

@@ -50,28 +50,24 @@ class ThermalModel:
         if temperature_coefficient * rated_rise >= 1.0:
             limit = f"below {1.0 / temperature_coefficient:.0f} K (thermal runaway)"
             raise ConfigError("rated_temperature_rise", limit, rated_rise)
-        self._rated_current = np.asarray(rated_current, float)
         self._ambient = ambient
-        self._rated_rise = rated_rise
         self._time_constant = time_constant
-        self._coefficient = temperature_coefficient
+        # Warming by a squared current of 1 A^2: at ambient [K], and its growth per kelvin.
+        at_ambient = 1.0 + temperature_coefficient * (ambient - _REFERENCE)
+        rise: FloatArray = rated_rise / np.square(np.asarray(rated_current, float))
+        self._rise = rise * at_ambient
+        self._slope = rise * temperature_coefficient
         self.temperature: FloatArray = np.array(initial, float)
 
     def final_temperature(self, current: FloatArray) -> FloatArray:
         """Return where constant currents [A] (n,) end [degC] (n,)."""
-        rise, loss_slope = self._losses(np.square(current))
-        final: FloatArray = self._ambient + rise / (1.0 - loss_slope)
+        square = np.square(current)
+        final: FloatArray = self._ambient + square * self._rise / (1.0 - square * self._slope)
         return final
 
     def step(self, mean_square_current: FloatArray, duration: float) -> None:
         """Advance by ``duration`` [s] under mean squared currents [A^2] (n,)."""
-        rise, loss_slope = self._losses(mean_square_current)
-        final = self._ambient + rise / (1.0 - loss_slope)
-        rate = (1.0 - loss_slope) / self._time_constant
-        self.temperature += (final - self.temperature) * -np.expm1(-rate * duration)
-
-    def _losses(self, square_current: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the warming by losses at ambient [K] and its growth per kelvin (each (n,))."""
-        share = square_current / np.square(self._rated_current)
-        at_ambient = 1.0 + self._coefficient * (self._ambient - _REFERENCE)
-        return self._rated_rise * share * at_ambient, self._rated_rise * share * self._coefficient
+        damping = 1.0 - mean_square_current * self._slope
+        final = self._ambient + mean_square_current * self._rise / damping
+        way = np.expm1(damping * (-duration / self._time_constant))
+        self.temperature += (self.temperature - final) * way

@@ -32,7 +32,7 @@ def make_bank() -> DriveBank:
 
 def tick(bank: DriveBank, now_ns: int) -> np.ndarray:
     bank.update(np.zeros(3), np.zeros(3), DT, now_ns)
-    return bank.apply(bank.wanted_acceleration, DT).copy()
+    return np.array(bank.apply(bank.wanted_acceleration, DT))
 
 
 def test_brakes_until_a_command_comes() -> None:

@@ -28,7 +28,7 @@ def test_prefix_is_put_before_joint_names(make_stepped: Callable) -> None:
 def test_brake_holds_the_arm_at_start(stepped, robot: RobotModel) -> None:
     stepped.run(0.5)
     np.testing.assert_allclose(stepped.plant.position, robot.home, atol=1e-4)
-    assert not stepped.drives.torque.any()
+    assert not any(stepped.drives.torque)
 
 
 def test_brake_stops_and_holds_a_moving_arm(stepped) -> None:
@@ -56,7 +56,7 @@ def test_gravity_torque_lets_the_arm_float(stepped, robot: RobotModel) -> None:
 def test_effort_is_exactly_what_was_commanded(stepped) -> None:
     torque = stepped.gravity() + np.array([5.0, -3.0, 2.0, 0.5, -0.5, 0.2])
     stepped.run(0.1, lambda now: stepped.drives.command(Interface.EFFORT, torque, (), now))
-    assert stepped.drives.torque.tolist() == torque.tolist()
+    assert stepped.drives.torque == torque.tolist()
     assert stepped.plant.data.qfrc_applied.tolist() == torque.tolist()
 
 

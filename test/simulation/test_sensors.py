@@ -42,8 +42,8 @@ def test_wrench_is_free_of_the_tool_weight_in_any_pose(
     at_rest(shared, robot.home + np.array(offset))
     sensor = WrenchSensor(plant.model, plant.data, SILENT, np.random.default_rng(0))
     sensor.read()
-    assert np.abs(sensor.force).max() < 0.05
-    assert np.abs(sensor.torque).max() < 0.01
+    assert np.abs(sensor.wrench[:3]).max() < 0.05
+    assert np.abs(sensor.wrench[3:]).max() < 0.01
 
 
 def test_wrench_is_what_the_surroundings_exert(shared, robot: RobotModel) -> None:
@@ -56,9 +56,9 @@ def test_wrench_is_what_the_surroundings_exert(shared, robot: RobotModel) -> Non
     shared.run(0.2)
     sensor.read()
     rotation = rotation_of(plant, "wrench")
-    np.testing.assert_allclose(rotation @ sensor.force, force, atol=0.05)
+    np.testing.assert_allclose(rotation @ sensor.wrench[:3], force, atol=0.05)
     lever = plant.data.xipos[spindle] - plant.data.site_xpos[plant.model.site("wrench").id]
-    np.testing.assert_allclose(rotation @ sensor.torque, np.cross(lever, force), atol=0.02)
+    np.testing.assert_allclose(rotation @ sensor.wrench[3:], np.cross(lever, force), atol=0.02)
     plant.data.xfrc_applied[spindle, :3] = 0.0
 
 
@@ -68,9 +68,9 @@ def test_imu_at_rest_measures_gravity(shared, robot: RobotModel) -> None:
     sensor = ImuSensor(plant.model, plant.data, SILENT, np.random.default_rng(0))
     sensor.read()
     rotation = rotation_of(plant, "imu")
-    np.testing.assert_allclose(rotation @ sensor.linear_acceleration, [0.0, 0.0, 9.81], atol=0.05)
-    assert np.abs(sensor.angular_velocity).max() < 1e-3
-    x, y, z, w = sensor.orientation
+    np.testing.assert_allclose(rotation @ sensor.reading[7:], [0.0, 0.0, 9.81], atol=0.05)
+    assert np.abs(sensor.reading[4:7]).max() < 1e-3
+    x, y, z, w = sensor.reading[:4]
     turned = np.empty(9)
     mujoco.mju_quat2Mat(turned, np.array([w, x, y, z]))
     np.testing.assert_allclose(turned.reshape(3, 3), rotation, atol=1e-6)
