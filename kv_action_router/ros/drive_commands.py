@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 
 from std_msgs.msg import Float64MultiArray
 
 from kv_action_router.ros import topics
-from kv_action_router.ros.streams import DataPlane, Sample
+from kv_action_router.ros.streams import DataPlane
 from kv_action_router.ros.wire import FieldReader
 from kv_action_router.simulation.drives import Interface
 
@@ -28,23 +29,24 @@ class DriveCommands:
         self._turn = 0
 
     def take(self, active: Interface | None) -> Sequence[tuple[Interface, bytes]]:
-        """Return new commands as they came, at most one an interface, the newest last.
+        """Return new commands in the order in which they came, at most one an interface.
 
         Looking costs as much as half a physics step: the interface in force is looked at in each
         call, one of the others in turn.
         """
         self._turn = (self._turn + 1) % len(self._readers)
-        found: list[tuple[Interface, Sample]] = []
+        found: list[tuple[int, Interface, bytes]] = []
         for index, (interface, reader) in enumerate(self._readers):
             if interface is active or index == self._turn:
-                sample = reader.take()  # of a queue of one: the newest
-                if sample is not None:
-                    found.append((interface, sample))
+                taken = reader.take_message()  # of a queue of one: the newest
+                if taken is not None:
+                    message, came_ns = taken
+                    found.append((came_ns, interface, message))
         if not found:
             return _NONE
         if len(found) > 1:
-            found.sort(key=lambda item: item[1].receipt_ns)
-        return [(interface, sample.message) for interface, sample in found]
+            found.sort(key=itemgetter(0))
+        return [(interface, message) for _, interface, message in found]
 
     def read(self, data: bytes) -> tuple[tuple[float, ...], tuple[str, ...]]:
         """Return the values of a command, and the joint of each (none = in the drives' order).

@@ -43,7 +43,7 @@ from kv_action_router.ros.topics import (
     SIMULATION_TRUTH,
     STOP,
 )
-from kv_action_router.ros.wire.fields import FieldReader, message_from_bytes
+from kv_action_router.ros.wire.reader import FieldReader, message_from_bytes
 
 _DRAIN_S = 0.1
 _TRACKING_SAMPLES = 6000

@@ -13,6 +13,7 @@ from geometry_msgs.msg import WrenchStamped
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import CameraInfo, Image, Imu, JointState
 
+from kv_action_router.errors import InputError
 from kv_action_router.msg import DriveState
 from kv_action_router.ros.sensor_messages import (
     camera_info_writer,
@@ -71,9 +72,9 @@ def test_imu() -> None:
 
 
 def test_values_of_another_number_are_refused() -> None:
-    with pytest.raises(IndexError):
+    with pytest.raises(InputError, match="values must be 8, one for each name, got 2"):
         wrench_writer("tool").write(stamp_of(STAMP_NS))
-    with pytest.raises(ValueError, match="shorter"):
+    with pytest.raises(InputError, match="values must be 5, one for each name, got 3"):
         joint_state_writer(("a",), "base").write((*stamp_of(STAMP_NS), np.zeros(2)))
 
 

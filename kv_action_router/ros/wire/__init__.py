@@ -1,16 +1,16 @@
 """Messages of the fast streams straight from and to their bytes (CDR).
 
 A message object costs 0.1 to 0.3 ms in Python, most of it for fields that say the same in every
-message: names, domains, sizes. A stream's layout is learned from one message; while texts and sizes
-stay the same, only the numbers are read or written. Whatever does not fit is learned anew, so the
-result is always that of the real (de)serialization; tests compare them.
+message. Here numbers that stand side by side are read or written by one ``struct``, and texts are
+decoded or encoded only when they change. The result is that of the real (de)serialization; tests
+compare them.
 """
 
 from kv_action_router.ros.wire.chunks import ChunkReader, ChunkWriter
 from kv_action_router.ros.wire.feedback import FeedbackGlance, FeedbackReader
-from kv_action_router.ros.wire.fields import FieldReader, FieldWriter
 from kv_action_router.ros.wire.keys import KeyReader, KeyWriter
 from kv_action_router.ros.wire.matches import GlanceReader, MatchReader, MatchWriter
+from kv_action_router.ros.wire.reader import FieldReader
 from kv_action_router.ros.wire.sensors import (
     DriveReader,
     HeartbeatReader,
@@ -18,6 +18,7 @@ from kv_action_router.ros.wire.sensors import (
     JointReader,
     WrenchReader,
 )
+from kv_action_router.ros.wire.writer import FieldWriter
 
 __all__ = [
     "ChunkReader",

@@ -11,7 +11,8 @@ from kv_action_router.msg import TrajectoryChunk
 from kv_action_router.ros.conversions import chunk_from_msg, chunk_to_msg
 from kv_action_router.ros.conversions.fields import enum_from_field
 from kv_action_router.ros.wire import decisions
-from kv_action_router.ros.wire.fields import FieldReader, FieldWriter, message_from_bytes
+from kv_action_router.ros.wire.reader import FieldReader, message_from_bytes
+from kv_action_router.ros.wire.writer import FieldWriter
 
 _NAMES = (
     *decisions.NAMES,

@@ -12,7 +12,7 @@ from kv_action_router.errors import InputError
 from kv_action_router.msg import ExecutionFeedback
 from kv_action_router.ros.conversions.fields import enum_from_field
 from kv_action_router.ros.wire import decisions
-from kv_action_router.ros.wire.fields import FieldReader
+from kv_action_router.ros.wire.reader import FieldReader
 
 _ROWS = ("position", "velocity", "setpoint_position", "setpoint_velocity", "command")
 _NAMES = (

@@ -14,7 +14,8 @@ from kv_action_router.msg import TaskKey
 from kv_action_router.ros.conversions import key_from_msg
 from kv_action_router.ros.conversions.fields import enum_from_field
 from kv_action_router.ros.wire import decisions
-from kv_action_router.ros.wire.fields import FieldReader, FieldWriter, message_from_bytes
+from kv_action_router.ros.wire.reader import FieldReader, message_from_bytes
+from kv_action_router.ros.wire.writer import FieldWriter
 
 _POSE = (
     "target.pose.position.x",

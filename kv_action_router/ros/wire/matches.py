@@ -13,7 +13,6 @@ from kv_action_router.msg import CacheMatch
 from kv_action_router.ros.conversions import match_from_msg
 from kv_action_router.ros.conversions.fields import enum_from_field
 from kv_action_router.ros.wire import decisions
-from kv_action_router.ros.wire.fields import FieldReader, FieldWriter, message_from_bytes
 from kv_action_router.ros.wire.keys import (
     ARRAYS,
     JOINTS,
@@ -23,6 +22,8 @@ from kv_action_router.ros.wire.keys import (
     target_values,
     trigger_of,
 )
+from kv_action_router.ros.wire.reader import FieldReader, message_from_bytes
+from kv_action_router.ros.wire.writer import FieldWriter
 
 _OWN = (
     "trigger",

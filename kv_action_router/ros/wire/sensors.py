@@ -11,7 +11,7 @@ from sensor_msgs.msg import Imu, JointState
 from kv_action_router.contracts import DriveSample, ImuSample, JointReading, JointSample
 from kv_action_router.errors import InputError
 from kv_action_router.msg import DriveState, Heartbeat
-from kv_action_router.ros.wire.fields import FieldReader
+from kv_action_router.ros.wire.reader import FieldReader
 
 _STAMP = ("header.stamp.sec", "header.stamp.nanosec")
 _DRIVE_ARRAYS = ("temperature", "current", "rated_current", "duty", "wheel_speed")

@@ -1,0 +1,228 @@
+"""Writes serialized messages of one type from the values of some of its fields."""
+
+from __future__ import annotations
+
+import copy
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter, itemgetter
+from typing import Any
+
+import numpy as np
+
+from kv_action_router.errors import InputError
+from kv_action_router.ros.wire.reader import aligned
+from kv_action_router.ros.wire.schema import ENCAPSULATION, Leaf, leaves
+
+# Writes one part: (values, offset, pieces so far) -> offset behind it.
+_Step = Callable[[Sequence[Any], int, list[bytes]], int]
+_HEAD = b"\x00\x01\x00\x00"  # plain CDR, little-endian
+_PADDING = [bytes(size) for size in range(8)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """A leaf and where its value stands among the values; constants stand behind those given."""
+
+    leaf: Leaf
+    index: int
+
+
+class FieldWriter:
+    """Writes messages of a type from the values of some of its fields.
+
+    Invariant: the bytes are those of the real serialization; padding is zero.
+    """
+
+    def __init__(self, kind: type, names: Sequence[str], prototype: Any = None) -> None:
+        """Prepare.
+
+        Args:
+            kind: message class.
+            names: dotted names of the fields that are written; of the messages in a sequence that
+                the prototype holds ``points[0].positions``.
+            prototype: message that says what the other fields hold; None = all defaults.
+
+        Raises:
+            InputError: the message has no such field, or the prototype is another message.
+        """
+        message = kind() if prototype is None else prototype
+        if type(message) is not kind:
+            raise InputError("prototype", kind.__name__, type(message).__name__)
+        constants: list[Any] = []
+        items = []
+        index = {name: at for at, name in enumerate(names)}
+        for leaf, value in _expanded(kind, message):
+            if leaf.name not in index:
+                index[leaf.name] = len(names) + len(constants)
+                constants.append(value)
+            items.append(_Item(leaf, index[leaf.name]))
+        known = {item.leaf.name for item in items}
+        for name in names:
+            if name not in known:
+                raise InputError("names", f"fields of {kind.__name__}", name)
+        self._size = len(names)
+        self._constants = tuple(constants)
+        self._steps = _steps(items)
+
+    def write(self, values: Sequence[Any]) -> bytes:
+        """Return the serialized message.
+
+        Args:
+            values: one for each name; numbers, texts, or sequences and arrays of them.
+
+        Raises:
+            InputError: not one value a name, or an array that is not as long as its field.
+            struct.error: a number that its field cannot hold.
+        """
+        if len(values) != self._size:
+            raise InputError("values", f"{self._size}, one for each name", len(values))
+        everything = (*values, *self._constants)
+        pieces, offset = [_HEAD], ENCAPSULATION
+        for step in self._steps:
+            offset = step(everything, offset, pieces)
+        return b"".join(pieces)
+
+
+def _expanded(kind: type, message: Any, prefix: str = "") -> list[tuple[Leaf, Any]]:
+    """Return all leaves with the message's values; sequences of messages are written out."""
+    found: list[tuple[Leaf, Any]] = []
+    for leaf in leaves(kind):
+        value = attrgetter(leaf.name)(message)
+        name = prefix + leaf.name
+        if leaf.element is None:
+            text = not leaf.code and leaf.count is not None
+            kept = tuple(value) if text else copy.copy(value)
+            found.append((replace(leaf, name=name), kept))
+            continue
+        if leaf.count == -1:
+            found.append((Leaf(f"{name}.length", "I", None), len(value)))
+        for index, element in enumerate(value):
+            found += _expanded(leaf.element, element, f"{name}[{index}].")
+    return found
+
+
+def _steps(items: Sequence[_Item]) -> list[_Step]:
+    steps: list[_Step] = []
+    run: list[_Item] = []
+    for item in items:
+        if item.leaf.code and item.leaf.count is None:
+            run.append(item)
+            continue
+        if run:
+            steps.append(_numbers(tuple(run)))
+            run.clear()
+        steps.append(_step(item))
+    if run:
+        steps.append(_numbers(tuple(run)))
+    return steps
+
+
+def _step(item: _Item) -> _Step:
+    leaf = item.leaf
+    if leaf.code:
+        return _array(leaf, item.index)
+    if leaf.count is None:
+        return _block(item.index, _encoded)
+    if leaf.count == -1:
+        return _block(item.index, _encoded_sequence)
+    return _block(item.index, _encoded_array)
+
+
+def _numbers(run: tuple[_Item, ...]) -> _Step:
+    """Write single numbers that stand side by side; padding depends on where they begin."""
+    formats: list[tuple[Callable[..., bytes], int] | None] = [None] * 8
+    indices = [item.index for item in run]
+    pick: Any = itemgetter(*indices)
+    single = len(indices) == 1
+
+    def step(values: Sequence[Any], offset: int, pieces: list[bytes]) -> int:
+        form = formats[offset & 7]
+        if form is None:
+            form = formats[offset & 7] = _format(run, offset)
+        picked = pick(values)
+        pieces.append(form[0](picked) if single else form[0](*picked))
+        return offset + form[1]
+
+    return step
+
+
+def _format(run: tuple[_Item, ...], offset: int) -> tuple[Callable[..., bytes], int]:
+    text, at = "<", offset
+    for item in run:
+        padding = aligned(at, item.leaf.width) - at
+        text += f"{padding}x{item.leaf.code}"
+        at += padding + item.leaf.width
+    return struct.Struct(text).pack, at - offset
+
+
+def _array(leaf: Leaf, index: int) -> _Step:
+    fixed, width, code, name = leaf.count, leaf.width, leaf.code, leaf.name
+    kind = np.dtype("<" + code)
+    size_of = struct.Struct("<I").pack
+    packers: dict[int, Callable[..., bytes]] = {}
+
+    def step(values: Sequence[Any], offset: int, pieces: list[bytes]) -> int:
+        value = values[index]
+        is_array = isinstance(value, np.ndarray)
+        count = value.size if is_array else len(value)
+        if fixed != -1:
+            if count != fixed:
+                raise InputError(name, f"of size {fixed}", count)
+        else:
+            padding = -offset & 3
+            if padding:
+                pieces.append(_PADDING[padding])
+            pieces.append(size_of(count))
+            offset += padding + 4
+        if not count:
+            return offset
+        if (padding := aligned(offset, width) - offset) > 0:
+            pieces.append(_PADDING[padding])
+        if is_array:
+            pieces.append(value.astype(kind, copy=False).tobytes())
+        else:
+            pack = packers.get(count)
+            if pack is None:
+                pack = packers[count] = struct.Struct(f"<{count}{code}").pack
+            pieces.append(pack(*value))
+        return offset + padding + count * width
+
+    return step
+
+
+def _block(index: int, encode: Callable[[Any], bytes]) -> _Step:
+    """Write a text or texts; encoded when they change only."""
+    written: Any = None
+    block = b""
+
+    def step(values: Sequence[Any], offset: int, pieces: list[bytes]) -> int:
+        nonlocal written, block
+        value = values[index]
+        if value != written or written is None:
+            block = encode(value)
+            written = value if isinstance(value, str) else tuple(value)
+        padding = -offset & 3
+        if padding:
+            pieces.append(_PADDING[padding])
+        pieces.append(block)
+        return offset + padding + len(block)
+
+    return step
+
+
+def _encoded(text: str) -> bytes:
+    data = text.encode()
+    return struct.pack("<I", len(data) + 1) + data + b"\0"
+
+
+def _encoded_array(texts: Sequence[str]) -> bytes:
+    block = b""
+    for text in texts:
+        block += bytes(-len(block) & 3) + _encoded(text)
+    return block
+
+
+def _encoded_sequence(texts: Sequence[str]) -> bytes:
+    return struct.pack("<I", len(texts)) + _encoded_array(texts)
