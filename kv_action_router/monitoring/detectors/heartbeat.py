@@ -59,7 +59,7 @@ class HeartbeatDetector:
         return self._state.get(node) == LIFECYCLE_ACTIVE
 
     def _all_settled(self, now_ns: int) -> bool:
-        if self._settle_ns == 0:
+        if self._settle_ns == 0 or not self.nodes:
             return True
         if len(self._active_ns) < len(self.nodes):
             return False

@@ -146,3 +146,7 @@ def test_age_is_exactly_the_silence(steps: list[int], beats: list[bool]) -> None
             last = bench.now
         bench.detector.measure(bench.table, bench.now * MS)
         assert abs(bench.age() - (bench.now - last) * 1e-3) < 1e-9
+
+
+def test_a_monitor_of_no_nodes_measures_nothing() -> None:
+    HeartbeatDetector([], 0.5).measure(SignalTable(), MS)
