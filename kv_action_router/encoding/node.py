@@ -15,7 +15,7 @@ import math
 import time
 from typing import Any
 
-from kv_action_router.contracts import Stage, TaskKey
+from kv_action_router.contracts import TaskKey
 from kv_action_router.encoding.config import EncoderConfig
 from kv_action_router.encoding.encoder import KeyEncoder, Origin
 from kv_action_router.encoding.images import DepthImage
@@ -23,15 +23,15 @@ from kv_action_router.encoding.stamps import Frame
 from kv_action_router.encoding.throttle import Throttle
 from kv_action_router.encoding.warm_up import limit_threads, warm_up
 from kv_action_router.errors import EncodingError, ImageError
-from kv_action_router.msg import ObstacleSpheres, TaskState
+from kv_action_router.msg import TaskState
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.ros import topics
-from kv_action_router.ros.conversions import obstacles_to_msg, task_state_from_msg
+from kv_action_router.ros.conversions import task_state_from_msg
 from kv_action_router.ros.encoder_streams import EncoderStreams
 from kv_action_router.ros.lifecycle import StageNode
 from kv_action_router.ros.process import run
 from kv_action_router.ros.streams import BytesPublisher, DataLoop
-from kv_action_router.ros.wire import KeyWriter
+from kv_action_router.ros.wire import KeyWriter, ObstacleWriter
 
 _EVENT_PERIOD, _WARNING_PERIOD = 1.0, 5.0  # [s] between two events, or warnings, of a kind
 _GRACE_NS = 500_000_000  # after activation, before missing joints are worth an event
@@ -65,10 +65,12 @@ class TaskKeyEncoder(StageNode[EncoderConfig]):
         key, obstacles = warm_up(self.config, self._robot)
         self._key_writer = KeyWriter()
         self._key_writer.write(key, 0)
-        self._obstacle_message = obstacles_to_msg(obstacles, ObstacleSpheres())
+        self._obstacle_writer = ObstacleWriter()
+        self._obstacle_writer.write(obstacles, 0)
         self._key_publisher = BytesPublisher(self, topics.TASK_KEY)
         self._owned.append((BytesPublisher.close, self._key_publisher))
-        self._obstacle_publisher = self._publisher(topics.OBSTACLE_SPHERES)
+        self._obstacle_publisher = BytesPublisher(self, topics.OBSTACLE_SPHERES)
+        self._owned.append((BytesPublisher.close, self._obstacle_publisher))
         topic = topics.TASK_STATE
         subscription = self.create_subscription(
             topic.type, topic.name, self._on_task, topic.profile()
@@ -105,11 +107,6 @@ class TaskKeyEncoder(StageNode[EncoderConfig]):
             destroy(entity)
         self._owned.clear()
         self._encoder = self._task = None
-
-    def _publisher(self, topic: topics.Topic) -> Any:
-        publisher = self.create_publisher(topic.type, topic.name, topic.profile())
-        self._owned.append((self.destroy_publisher, publisher))
-        return publisher
 
     def _on_task(self, message: TaskState) -> None:
         self._task = message
@@ -169,9 +166,9 @@ class TaskKeyEncoder(StageNode[EncoderConfig]):
         self._last_key_ns = self._woken_ns
 
     def _publish_obstacles(self, encoder: KeyEncoder, depth: DepthImage, key: TaskKey) -> None:
-        message = obstacles_to_msg(encoder.obstacles(depth, key), self._obstacle_message)
-        message.decision.stage_monotonic_ns[Stage.KEY] = self._key_published_ns
-        self._obstacle_publisher.publish(message)
+        found = encoder.obstacles(depth, key)
+        data = self._obstacle_writer.write(found, self._key_published_ns)
+        self._obstacle_publisher.publish(data)
 
     # --- saying so ------------------------------------------------------------------------------
 

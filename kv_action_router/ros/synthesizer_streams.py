@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from kv_action_router.contracts import CacheMatch, StageCondition
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.ros import topics
-from kv_action_router.ros.conversions import condition_from_msg, obstacles_from_msg
+from kv_action_router.ros.conversions import condition_from_msg
 from kv_action_router.ros.streams import DataPlane
-from kv_action_router.ros.wire import FeedbackReader, GlanceReader, MatchReader
+from kv_action_router.ros.wire import FeedbackReader, GlanceReader, MatchReader, ObstacleReader
 from kv_action_router.synthesis.measurement import in_model_order, measured
 from kv_action_router.synthesis.synthesizer import BehaviorSynthesizer
 
@@ -28,7 +26,8 @@ class SynthesizerStreams:
         self.matches = plane.reader(topics.CACHE_MATCH, raw=True)
         self.conditions = plane.reader(topics.CONDITION)
         self.feedback = plane.reader(topics.EXECUTION_FEEDBACK, raw=True)
-        self._obstacles = plane.reader(topics.OBSTACLE_SPHERES)
+        self._obstacles = plane.reader(topics.OBSTACLE_SPHERES, raw=True)
+        self._obstacle_reader = ObstacleReader()
         self._model = model
         self._glance, self._match_reader = GlanceReader(), MatchReader()
         self._feedback_reader = FeedbackReader()
@@ -64,5 +63,4 @@ class SynthesizerStreams:
     def take_obstacles(self, synthesizer: BehaviorSynthesizer) -> None:
         """Hand over the newest obstacles."""
         if (taken := self._obstacles.take()) is not None:
-            spheres = obstacles_from_msg(taken.message)
-            synthesizer.obstacles = np.column_stack((spheres.center, spheres.radius)).astype(float)
+            synthesizer.obstacles = self._obstacle_reader.read(taken.message)

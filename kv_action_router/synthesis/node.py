@@ -2,7 +2,7 @@
 
 Subscriptions: ``cache_match``, ``condition``, ``execution_feedback`` (wake the data loop),
 ``obstacle_spheres`` (polled).
-Publishers: ``trajectory_chunk``, ``task_state`` (latched, at every change and at 10 Hz while a task
+Publishers: ``trajectory_chunk``, ``task_state`` (latched, at every change and at 2 Hz while a task
 is under way), ``entry_update``, ``failure_event``; ``stop`` (engages only, when it ends in motion).
 Action: ``execute_task``; one goal at a time, another is rejected.
 Services: ``~/interrupt``, ``~/resume``.
@@ -42,7 +42,7 @@ from kv_action_router.synthesis.warmup import warm_up
 
 NAME = "behavior_synthesizer"
 TICK_NS = 20_000_000  # at the latest; matches and feedback come more often
-STATE_PERIOD_NS = 100_000_000
+STATE_PERIOD_NS = 500_000_000
 STOP_PATIENCE = Duration(seconds=0.3)
 ANSWER_TIMEOUT_S = 0.5  # a service waits this long for the data loop at most
 DECISIONS_A_SECOND = 10  # by which decision ids of a restarted process are surely higher

@@ -10,6 +10,7 @@ from kv_action_router.ros.wire.chunks import ChunkReader, ChunkWriter
 from kv_action_router.ros.wire.feedback import FeedbackGlance, FeedbackReader
 from kv_action_router.ros.wire.keys import KeyReader, KeyWriter
 from kv_action_router.ros.wire.matches import GlanceReader, MatchReader, MatchWriter
+from kv_action_router.ros.wire.obstacles import ObstacleReader, ObstacleWriter
 from kv_action_router.ros.wire.reader import FieldReader
 from kv_action_router.ros.wire.sensors import (
     DriveReader,
@@ -36,5 +37,7 @@ __all__ = [
     "KeyWriter",
     "MatchReader",
     "MatchWriter",
+    "ObstacleReader",
+    "ObstacleWriter",
     "WrenchReader",
 ]

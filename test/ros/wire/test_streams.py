@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="no ROS 2 here: run `make setup`")
 
-from contract_examples import FEEDBACK, assert_same, chunks, keys, matches
+from contract_examples import FEEDBACK, assert_same, chunks, keys, matches, obstacles
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rclpy.serialization import deserialize_message, serialize_message
@@ -19,7 +19,13 @@ from rclpy.serialization import deserialize_message, serialize_message
 from kv_action_router import contracts as c
 from kv_action_router.contracts import Stage
 from kv_action_router.errors import InputError
-from kv_action_router.msg import CacheMatch, ExecutionFeedback, TaskKey, TrajectoryChunk
+from kv_action_router.msg import (
+    CacheMatch,
+    ExecutionFeedback,
+    ObstacleSpheres,
+    TaskKey,
+    TrajectoryChunk,
+)
 from kv_action_router.ros import conversions as conv
 from kv_action_router.ros import wire
 
@@ -197,3 +203,27 @@ def a_match() -> c.CacheMatch:
         key.decision, key.trigger, False, False, c.MissReason.NONE, "", 0.9, 0.85, 0.1, 0.9, 0.75,
         "body", 0.8, "", 1, 1, "s_v1", None, None, 0.0, key.vector, key.joints,
     )  # fmt: skip
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(obstacles(), min_size=1, max_size=4))
+def test_obstacles_are_written_and_read_like_the_real_thing(sequence):
+    writer, reader = wire.ObstacleWriter(), wire.ObstacleReader()
+    for value in sequence:
+        data = writer.write(value, 77)
+        truth = conv.obstacles_from_msg(deserialize_message(data, ObstacleSpheres))
+        np.testing.assert_array_equal(truth.center, value.center)
+        np.testing.assert_array_equal(truth.radius, value.radius)
+        assert truth.decision.stage_ns[Stage.KEY] == 77
+        spheres = reader.read(data)
+        np.testing.assert_array_equal(spheres[:, :3], value.center)
+        np.testing.assert_array_equal(spheres[:, 3], value.radius)
+
+
+def test_obstacles_of_unequal_size_or_too_many_are_refused():
+    message = ObstacleSpheres(center=[0.0] * 4, radius=[0.1])
+    with pytest.raises(InputError, match=r"center must be of size 3 \* 1, got 4"):
+        wire.ObstacleReader().read(bytes(serialize_message(message)))
+    many = c.ObstacleSpheres(c.Decision(), np.zeros((257, 3), "f"), np.zeros(257, "f"))
+    with pytest.raises(InputError, match="at most 256 obstacles, got 257"):
+        wire.ObstacleWriter().write(many, 0)
