@@ -273,7 +273,10 @@ def _decoded(data: bytes, offset: int, size_of: Callable[..., tuple[int]]) -> tu
 
 
 def _messages(leaf: Leaf, order: str, texts: list[str]) -> _Step:
-    """Read the texts of the messages in a sequence; refuse to step over messages otherwise."""
+    """Read the texts of the messages in a sequence; refuse to step over messages otherwise.
+
+    Where the sequence is what it was in the message before, so are the texts.
+    """
     assert leaf.element is not None
     size_of = struct.Struct(order + "I").unpack_from
     inner = tuple(leaves(leaf.element))
@@ -281,11 +284,18 @@ def _messages(leaf: Leaf, order: str, texts: list[str]) -> _Step:
     produced: list[str] = []
     steps = _steps(inner, everything, (), order, produced)
     indices = [produced.index(name[len(leaf.name) + 1 :]) for name in texts]
+    blocks: list[bytes | None] = [None, None]  # as they came last, one for each alignment
+    kept: list[list[Any]] = [[], []]
 
     def step(data: bytes, offset: int, values: list[Any]) -> int:
-        offset += -offset & 3
-        (count,) = size_of(data, offset)
-        offset += 4
+        begin = offset + (-offset & 3)
+        which = begin >> 2 & 1
+        block = blocks[which]
+        if block is not None and data.startswith(block, begin):
+            values += kept[which]
+            return begin + len(block)
+        (count,) = size_of(data, begin)
+        offset = begin + 4
         if count and not texts:
             raise _NotAskedFor
         elements = []
@@ -294,7 +304,9 @@ def _messages(leaf: Leaf, order: str, texts: list[str]) -> _Step:
             for one in steps:
                 offset = one(data, offset, found)
             elements.append(found)
-        values += [tuple(found[index] for found in elements) for index in indices]
+        kept[which] = [tuple(found[index] for found in elements) for index in indices]
+        blocks[which] = data[begin:offset]
+        values += kept[which]
         return offset
 
     return step

@@ -19,6 +19,7 @@ from kv_action_router.ros.wire.schema import ENCAPSULATION, Leaf, leaves
 _Step = Callable[[Sequence[Any], int, list[bytes]], int]
 _HEAD = b"\x00\x01\x00\x00"  # plain CDR, little-endian
 _PADDING = [bytes(size) for size in range(8)]
+_KEPT_FORMS = 64  # sizes of an array that are remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class FieldWriter:
                 raise InputError("names", f"fields of {kind.__name__}", name)
         self._size = len(names)
         self._constants = tuple(constants)
-        self._steps = _steps(items)
+        self._steps = _steps(items, len(names))
 
     def write(self, values: Sequence[Any]) -> bytes:
         """Return the serialized message.
@@ -103,20 +104,55 @@ def _expanded(kind: type, message: Any, prefix: str = "") -> list[tuple[Leaf, An
     return found
 
 
-def _steps(items: Sequence[_Item]) -> list[_Step]:
+def _steps(items: Sequence[_Item], given: int) -> list[_Step]:
+    """Return the steps; values from ``given`` on are constant."""
     steps: list[_Step] = []
-    run: list[_Item] = []
-    for item in items:
-        if item.leaf.code and item.leaf.count is None:
-            run.append(item)
+    constant: list[_Step] = []  # those that stand side by side
+    for run in _runs(items):
+        number = run[0].leaf.code and run[0].leaf.count is None
+        step = _numbers(run) if number else _step(run[0])
+        if all(item.index >= given for item in run):
+            constant.append(step)
             continue
-        if run:
-            steps.append(_numbers(tuple(run)))
-            run.clear()
-        steps.append(_step(item))
-    if run:
-        steps.append(_numbers(tuple(run)))
+        if constant:
+            steps.append(_constant(tuple(constant)))
+            constant.clear()
+        steps.append(step)
+    if constant:
+        steps.append(_constant(tuple(constant)))
     return steps
+
+
+def _runs(items: Sequence[_Item]) -> list[tuple[_Item, ...]]:
+    """Return single numbers that stand side by side as one run, all else one by one."""
+    runs: list[tuple[_Item, ...]] = []
+    was_number = False
+    for item in items:
+        is_number = bool(item.leaf.code) and item.leaf.count is None
+        if is_number and was_number:
+            runs[-1] += (item,)
+        else:
+            runs.append((item,))
+        was_number = is_number
+    return runs
+
+
+def _constant(steps: tuple[_Step, ...]) -> _Step:
+    """Write what is the same in every message; made once for each alignment."""
+    blocks: list[bytes | None] = [None] * 8
+
+    def step(values: Sequence[Any], offset: int, pieces: list[bytes]) -> int:
+        block = blocks[offset & 7]
+        if block is None:
+            made: list[bytes] = []
+            end = offset
+            for one in steps:
+                end = one(values, end, made)
+            block = blocks[offset & 7] = b"".join(made)
+        pieces.append(block)
+        return offset + len(block)
+
+    return step
 
 
 def _step(item: _Item) -> _Step:
@@ -158,38 +194,36 @@ def _format(run: tuple[_Item, ...], offset: int) -> tuple[Callable[..., bytes], 
 
 
 def _array(leaf: Leaf, index: int) -> _Step:
-    fixed, width, code, name = leaf.count, leaf.width, leaf.code, leaf.name
-    kind = np.dtype("<" + code)
-    size_of = struct.Struct("<I").pack
-    packers: dict[int, Callable[..., bytes]] = {}
+    width, kind = leaf.width, np.dtype("<" + leaf.code)
+    forms: dict[int, tuple[bytes, Callable[..., bytes]]] = {}  # by count and alignment
 
     def step(values: Sequence[Any], offset: int, pieces: list[bytes]) -> int:
         value = values[index]
         is_array = isinstance(value, np.ndarray)
         count = value.size if is_array else len(value)
-        if fixed != -1:
-            if count != fixed:
-                raise InputError(name, f"of size {fixed}", count)
-        else:
-            padding = -offset & 3
-            if padding:
-                pieces.append(_PADDING[padding])
-            pieces.append(size_of(count))
-            offset += padding + 4
-        if not count:
-            return offset
-        if (padding := aligned(offset, width) - offset) > 0:
-            pieces.append(_PADDING[padding])
-        if is_array:
-            pieces.append(value.astype(kind, copy=False).tobytes())
-        else:
-            pack = packers.get(count)
-            if pack is None:
-                pack = packers[count] = struct.Struct(f"<{count}{code}").pack
-            pieces.append(pack(*value))
-        return offset + padding + count * width
+        form = forms.get(count << 3 | offset & 7)
+        if form is None:
+            if len(forms) >= _KEPT_FORMS:
+                forms.clear()
+            pack = struct.Struct(f"<{count}{leaf.code}").pack
+            form = forms[count << 3 | offset & 7] = (_head(leaf, count, offset), pack)
+        head, pack = form
+        pieces.append(head)
+        pieces.append(value.astype(kind, copy=False).tobytes() if is_array else pack(*value))
+        return offset + len(head) + count * width
 
     return step
+
+
+def _head(leaf: Leaf, count: int, offset: int) -> bytes:
+    """Return what stands before the numbers of an array: padding, and a sequence's length."""
+    head = b""
+    if leaf.count == -1:
+        head = _PADDING[-offset & 3] + struct.pack("<I", count)
+    elif count != leaf.count:
+        raise InputError(leaf.name, f"of size {leaf.count}", count)
+    at = offset + len(head)
+    return head + _PADDING[aligned(at, leaf.width) - at] if count else head
 
 
 def _block(index: int, encode: Callable[[Any], bytes]) -> _Step:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import struct
 
 import numpy as np
@@ -9,9 +10,10 @@ import pytest
 
 pytest.importorskip("rclpy", reason="no ROS 2 here: run `make setup`")
 
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseWithCovarianceStamped
 from rclpy.serialization import deserialize_message, serialize_message
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -203,3 +205,28 @@ def test_arrays_of_another_size_than_their_field_are_refused_by_name():
     writer = FieldWriter(PoseWithCovarianceStamped, ("pose.covariance",))
     with pytest.raises(InputError, match=r"pose\.covariance must be of size 36, got 35"):
         writer.write((np.zeros(35),))
+
+
+def test_constants_stand_right_behind_texts_of_any_length():
+    prototype = Imu(orientation_covariance=np.arange(9.0))
+    prototype.linear_acceleration.y = 3.0
+    names = ("header.frame_id", "orientation.w", "angular_velocity_covariance")
+    writer = FieldWriter(Imu, names, prototype)
+    for frame in ("", "a", "abc", "abcd", "abcdefgh", "abc", ""):
+        for w in (1.0, 2.0):
+            message = deserialize_message(writer.write((frame, w, np.full(9, w))), Imu)
+            expected = copy.deepcopy(prototype)
+            expected.header.frame_id, expected.orientation.w = frame, w
+            expected.angular_velocity_covariance[:] = w
+            assert message == expected
+
+
+def test_labels_stand_right_behind_texts_of_any_length():
+    reader = FieldReader(DiagnosticArray, ("header.frame_id", "status.name", "status.message"))
+    for frame in ("", "a", "abc", "abcd", "abcdefgh", "abc", ""):
+        for message in ("same", "same", "other"):
+            array = DiagnosticArray()
+            array.header.frame_id = frame
+            array.status = [DiagnosticStatus(name=name, message=message) for name in ("a", "bcdef")]
+            data = bytes(serialize_message(array))
+            assert reader.read(data) == (frame, ("a", "bcdef"), (message, message))
