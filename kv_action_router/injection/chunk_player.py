@@ -30,6 +30,7 @@ class ChunkPlayer:
         self._n = len(model.joint_names)
         self._names = model.joint_names
         self._continuous: list[bool] = model.continuous.tolist()
+        self._turns = any(self._continuous)
         self.table: ChunkTable | None = None
         self.end_ns = 0  # CLOCK_MONOTONIC of the last sample
         self._anchor_ns = 0
@@ -54,6 +55,8 @@ class ChunkPlayer:
         self.end_ns = self._anchor_ns + END_NS
         self._rows = table.rows.data
         self._shift[:] = self._zero
+        if not (self._turns or any(table.relative)):
+            return
         entry, _, _ = self.state(now_ns)
         for i in range(self._n):
             if table.relative[i]:
@@ -144,22 +147,24 @@ class ChunkPlayer:
                 time; ``offset`` is then unchanged.
         """
         p, v, a = self.state(last_ns)
-        for i in range(self._n):
-            p[i] = position[i] - p[i]
-            v[i] = velocity[i] - v[i]
-            a[i] = acceleration[i] - a[i]
-            if not -farthest <= p[i] <= farthest:
-                raise ChunkRefusedError(
-                    f"{self._names[i]} must be within {farthest} rad of the set-point, got "
-                    f"{abs(p[i]):.4f}"
-                )
         dp, dv, da = list(self._zero), list(self._zero), list(self._zero)
         if offset.active(last_ns):
             offset.add_to(last_ns, dp, dv, da)
-        if all(
-            abs(p[i] - dp[i]) < _AGREES_POSITION and abs(v[i] - dv[i]) < _AGREES_VELOCITY
-            for i in range(self._n)
-        ):
+        agrees = True
+        for i in range(self._n):
+            p[i] = distance = position[i] - p[i]
+            v[i] = speed = velocity[i] - v[i]
+            a[i] = acceleration[i] - a[i]
+            if not -farthest <= distance <= farthest:
+                raise ChunkRefusedError(
+                    f"{self._names[i]} must be within {farthest} rad of the set-point, got "
+                    f"{abs(distance):.4f}"
+                )
+            if not (
+                abs(distance - dp[i]) < _AGREES_POSITION and abs(speed - dv[i]) < _AGREES_VELOCITY
+            ):
+                agrees = False
+        if agrees:
             return
         offset.duration = self._blend_duration(last_ns, p, v, a, limits, shortest, longest)
         offset.position[:] = p

@@ -69,37 +69,30 @@ class PidBank:
         integrate = stiffness >= 1.0
         clamped = False
         infinite, integrals, unclamped = _INFINITE, self.integral, self.unclamped
-        i = -1
-        for wanted, measured, speed, own, fed, kp, kd, bound in zip(
-            position,
-            measured_position,
-            velocity,
-            measured_velocity,
-            feed_forward,
-            proportional,
-            derivative,
-            limit,
-            strict=True,
-        ):
-            i += 1
-            error = wanted - measured
-            integral = integrals[i]
-            raw = fed + stiffness * kp * error + integral + kd * (speed - own)
-            if not -infinite < raw < infinite:
-                self.refused += 1
-                clamped = True
-                continue
-            unclamped[i] = raw
-            if -bound <= raw <= bound:
-                output[i] = raw
+        for i in range(self._n):
+            error = position[i] - measured_position[i]
+            bound = limit[i]
+            raw = (
+                feed_forward[i]
+                + stiffness * proportional[i] * error
+                + integrals[i]
+                + derivative[i] * (velocity[i] - measured_velocity[i])
+            )
+            if -bound <= raw <= bound and -infinite < raw < infinite:
+                output[i] = unclamped[i] = raw
                 if not integrate:
                     continue
-            else:
+            elif -infinite < raw < infinite:
                 clamped = True
+                unclamped[i] = raw
                 output[i] = bound if raw > bound else -bound
                 if not integrate or (error < 0.0) != (raw > bound):
                     continue
-            moved = integral + integral_gain[i] * error * dt
+            else:
+                clamped = True
+                self.refused += 1
+                continue
+            moved = integrals[i] + integral_gain[i] * error * dt
             most = integral_limit[i]
             integrals[i] = most if moved > most else -most if moved < -most else moved
         self.clamped = clamped
