@@ -15,8 +15,8 @@ from kv_action_router.errors import InputError
 from kv_action_router.ros.wire.reader import aligned
 from kv_action_router.ros.wire.schema import ENCAPSULATION, Leaf, leaves
 
-# Writes one part: (values, offset, pieces so far) -> offset behind it.
-_Step = Callable[[Sequence[Any], int, list[bytes]], int]
+# Writes one part: (values, offset, pieces so far: bytes or arrays) -> offset behind it.
+_Step = Callable[[Sequence[Any], int, list[Any]], int]
 _HEAD = b"\x00\x01\x00\x00"  # plain CDR, little-endian
 _PADDING = [bytes(size) for size in range(8)]
 _KEPT_FORMS = 64  # sizes of an array that are remembered
@@ -80,7 +80,8 @@ class FieldWriter:
         if len(values) != self._size:
             raise InputError("values", f"{self._size}, one for each name", len(values))
         everything = (*values, *self._constants)
-        pieces, offset = [_HEAD], ENCAPSULATION
+        offset = ENCAPSULATION
+        pieces: list[Any] = [_HEAD]
         for step in self._steps:
             offset = step(everything, offset, pieces)
         return b"".join(pieces)
@@ -141,10 +142,10 @@ def _constant(steps: tuple[_Step, ...]) -> _Step:
     """Write what is the same in every message; made once for each alignment."""
     blocks: list[bytes | None] = [None] * 8
 
-    def step(values: Sequence[Any], offset: int, pieces: list[bytes]) -> int:
+    def step(values: Sequence[Any], offset: int, pieces: list[Any]) -> int:
         block = blocks[offset & 7]
         if block is None:
-            made: list[bytes] = []
+            made: list[Any] = []
             end = offset
             for one in steps:
                 end = one(values, end, made)
@@ -173,7 +174,7 @@ def _numbers(run: tuple[_Item, ...]) -> _Step:
     pick: Any = itemgetter(*indices)
     single = len(indices) == 1
 
-    def step(values: Sequence[Any], offset: int, pieces: list[bytes]) -> int:
+    def step(values: Sequence[Any], offset: int, pieces: list[Any]) -> int:
         form = formats[offset & 7]
         if form is None:
             form = formats[offset & 7] = _format(run, offset)
@@ -197,7 +198,7 @@ def _array(leaf: Leaf, index: int) -> _Step:
     width, kind = leaf.width, np.dtype("<" + leaf.code)
     forms: dict[int, tuple[bytes, Callable[..., bytes]]] = {}  # by count and alignment
 
-    def step(values: Sequence[Any], offset: int, pieces: list[bytes]) -> int:
+    def step(values: Sequence[Any], offset: int, pieces: list[Any]) -> int:
         value = values[index]
         is_array = isinstance(value, np.ndarray)
         count = value.size if is_array else len(value)
@@ -209,7 +210,8 @@ def _array(leaf: Leaf, index: int) -> _Step:
             form = forms[count << 3 | offset & 7] = (_head(leaf, count, offset), pack)
         head, pack = form
         pieces.append(head)
-        pieces.append(value.astype(kind, copy=False).tobytes() if is_array else pack(*value))
+        # An array is copied once, when the pieces are joined: images are large.
+        pieces.append(np.ascontiguousarray(value, kind) if is_array else pack(*value))
         return offset + len(head) + count * width
 
     return step
@@ -231,7 +233,7 @@ def _block(index: int, encode: Callable[[Any], bytes]) -> _Step:
     written: Any = None
     block = b""
 
-    def step(values: Sequence[Any], offset: int, pieces: list[bytes]) -> int:
+    def step(values: Sequence[Any], offset: int, pieces: list[Any]) -> int:
         nonlocal written, block
         value = values[index]
         if value != written or written is None:
