@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from kv_action_router.contracts import CacheMatch, StageCondition
+from kv_action_router.contracts import CacheMatch, JointSample, StageCondition, Trigger
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.ros import topics
 from kv_action_router.ros.conversions import condition_from_msg
 from kv_action_router.ros.streams import DataPlane
-from kv_action_router.ros.wire import FeedbackReader, GlanceReader, MatchReader, ObstacleReader
+from kv_action_router.ros.wire import (
+    FeedbackReader,
+    GlanceReader,
+    MatchJointsReader,
+    MatchReader,
+    ObstacleReader,
+)
 from kv_action_router.synthesis.measurement import in_model_order, measured
 from kv_action_router.synthesis.synthesizer import BehaviorSynthesizer
 
@@ -18,18 +24,21 @@ class SynthesizerStreams:
     Attributes:
         matches: reader whose samples a data loop waits for.
         conditions: likewise.
-        feedback: likewise; it brings the joint state that the injector measured, so that the 500 Hz
-            of the driver need not reach this process.
+
+    The joint state comes with the matches and the injector's feedback, so that the 500 Hz of the
+    driver need not reach this process.
     """
 
     def __init__(self, plane: DataPlane, model: RobotModel) -> None:
         self.matches = plane.reader(topics.CACHE_MATCH, raw=True)
         self.conditions = plane.reader(topics.CONDITION)
-        self.feedback = plane.reader(topics.EXECUTION_FEEDBACK, raw=True)
+        self._feedback = plane.reader(topics.EXECUTION_FEEDBACK, raw=True)
         self._obstacles = plane.reader(topics.OBSTACLE_SPHERES, raw=True)
         self._obstacle_reader = ObstacleReader()
         self._model = model
         self._glance, self._match_reader = GlanceReader(), MatchReader()
+        self._joint_reader = MatchJointsReader()
+        self._measured: tuple[bytes, int] | None = None  # a match with joints, and their receipt
         self._feedback_reader = FeedbackReader()
 
     def take_conditions(self) -> list[StageCondition]:
@@ -44,23 +53,37 @@ class SynthesizerStreams:
         taken = self.matches.take()
         if taken is None:
             return None
-        if not synthesizer.wants(self._glance.read(taken.message), now_ns):
+        glance = self._glance.read(taken.message)
+        if glance.trigger is Trigger.JOINT_STATE:
+            self._measured = taken.message, glance.trigger_monotonic_ns
+        if not synthesizer.wants(glance, now_ns):
             return None
         return self._match_reader.read(taken.message)
 
-    def take_feedback(self, synthesizer: BehaviorSynthesizer) -> bool:
-        """Hand over the newest execution feedback and its joint state; return whether it came."""
-        if (taken := self.feedback.take()) is None:
-            return False
-        feedback = self._feedback_reader.read(taken.message)
-        synthesizer.tracking.feedback = feedback
-        if feedback.joint_monotonic_ns:
-            sample = in_model_order(measured(feedback), self._model)
-            if sample is not None:
-                synthesizer.tracking.joints = sample
-        return True
+    def take_measurements(self, synthesizer: BehaviorSynthesizer) -> None:
+        """Hand over the newest execution feedback, and the newest joint state of all."""
+        tracking = synthesizer.tracking
+        if (taken := self._feedback.take()) is not None:
+            tracking.feedback = self._feedback_reader.read(taken.message)
+            if _newer(tracking.feedback.joint_monotonic_ns, tracking.joints):
+                self._measure(synthesizer, measured(tracking.feedback))
+        if self._measured is not None:
+            data, receipt_ns = self._measured
+            self._measured = None
+            if _newer(receipt_ns, tracking.joints):
+                self._measure(synthesizer, self._joint_reader.read(data, receipt_ns))
+
+    def _measure(self, synthesizer: BehaviorSynthesizer, joints: JointSample) -> None:
+        sample = in_model_order(joints, self._model)
+        if sample is not None:
+            synthesizer.tracking.joints = sample
 
     def take_obstacles(self, synthesizer: BehaviorSynthesizer) -> None:
         """Hand over the newest obstacles."""
         if (taken := self._obstacles.take()) is not None:
             synthesizer.obstacles = self._obstacle_reader.read(taken.message)
+
+
+def _newer(receipt_ns: int, joints: JointSample | None) -> bool:
+    """Say whether joints of this receipt [ns] are newer than those known; 0 = there are none."""
+    return receipt_ns > (0 if joints is None else joints.receipt_ns)

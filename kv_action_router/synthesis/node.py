@@ -110,7 +110,7 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
         self._state_version = -1
         self._loop = DataLoop(
             self.plane,
-            [self._streams.matches, self._streams.conditions, self._streams.feedback],
+            [self._streams.matches, self._streams.conditions],
             self._on_wake,
             self.loop_failed,
             period_ns=TICK_NS,
@@ -147,20 +147,22 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
         synthesizer = self.synthesizer
         tasks = synthesizer.tasks
         conditions = self._streams.take_conditions()
-        measured = self._streams.take_feedback(synthesizer)
         match = self._streams.take_match(synthesizer, now_ns)
         asked = bool(conditions) or not self._commands.empty()
+        tick_is_due = now_ns >= self._tick_due_ns
+        if asked or match is not None or tick_is_due or synthesizer.due(now_ns):
+            self._streams.take_measurements(synthesizer)
         while not self._commands.empty():
             self._commands.get()(now_ns)
         for condition in conditions:
             tasks.on_condition(condition, _now())
         if match is not None:
             self._publish_chunk(synthesizer.on_match(match, _now()))
-        if measured or asked or now_ns >= self._tick_due_ns:
-            # a continuation's trigger is the joint state: it goes out when one has just come
+        # a continuation's trigger is the joint state: it waits for a fresh one, of the next match
+        if asked or tick_is_due or synthesizer.tracking.just_saw_joints(now_ns):
             self._tick_due_ns = now_ns + TICK_NS
             self._publish_chunk(synthesizer.on_tick(_now()))
-        self._streams.take_obstacles(synthesizer)  # for the next decision: none has to wait for it
+            self._streams.take_obstacles(synthesizer)  # no decision has to wait for them
         while tasks.updates:
             update = entry_update_to_msg(tasks.updates.popleft(), self._update_message)
             self._updates.publish(update)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -31,6 +32,7 @@ from kv_action_router.contracts import (  # noqa: E402
     ExecutionFeedback,
     InjectorEvent,
     InjectorState,
+    JointSample,
     StageCondition,
     TaskStatus,
     TrajectoryChunk,
@@ -127,15 +129,19 @@ class World:
         self.image += 1
         first = state.decision.decision_id != self.answered
         self.answered = state.decision.decision_id
+        by_image = first or self.image % 4 == 0
         match = make_match(
             self.target,
             decision_id=self.answered if active else 0,
-            trigger_ns=now - self.trigger_age_ns,
-            trigger=Trigger.IMAGE if self.image % 4 == 0 else Trigger.JOINT_STATE,
+            trigger_ns=now - self.trigger_age_ns if by_image else now,
+            trigger=Trigger.IMAGE if by_image else Trigger.JOINT_STATE,
             is_decision=first,
             names=self.model.joint_names,
             published_ns=now,
         )
+        nothing = np.full(self.model.n, np.nan)
+        joints = JointSample(self.model.joint_names, self.position, self.velocity, nothing, now)
+        match = dataclasses.replace(match, joints=joints)
         self._send(topics.CACHE_MATCH, match_to_msg(match))
         if self.monitored and state.status == TaskStatus.RUNNING:
             self._judge(state, now)
@@ -365,7 +371,7 @@ def test_stopped_injector_gets_a_fresh_decision_after_its_release(world: World) 
     world.injector, world.chunk, world.epoch = InjectorState.STOPPED, None, world.epoch + 1
     world.velocity = np.zeros(6)
     standing = world.position.copy()
-    seen = len(world.states) + 20
+    seen = len(world.states) + 3
     world.until("some time", lambda: len(world.states) > seen)
     assert world.chunks[-1].decision.epoch < world.epoch
     world.injector = InjectorState.HOLD

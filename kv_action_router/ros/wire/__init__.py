@@ -9,7 +9,12 @@ compare them.
 from kv_action_router.ros.wire.chunks import ChunkReader, ChunkWriter
 from kv_action_router.ros.wire.feedback import FeedbackGlance, FeedbackReader
 from kv_action_router.ros.wire.keys import KeyReader, KeyWriter
-from kv_action_router.ros.wire.matches import GlanceReader, MatchReader, MatchWriter
+from kv_action_router.ros.wire.matches import (
+    GlanceReader,
+    MatchJointsReader,
+    MatchReader,
+    MatchWriter,
+)
 from kv_action_router.ros.wire.obstacles import ObstacleReader, ObstacleWriter
 from kv_action_router.ros.wire.reader import FieldReader
 from kv_action_router.ros.wire.sensors import (
@@ -35,6 +40,7 @@ __all__ = [
     "JointReader",
     "KeyReader",
     "KeyWriter",
+    "MatchJointsReader",
     "MatchReader",
     "MatchWriter",
     "ObstacleReader",

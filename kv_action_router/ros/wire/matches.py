@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 
 from kv_action_router import contracts
-from kv_action_router.contracts import BehaviorValue, MatchGlance, MissReason, Pose, Stage, Trigger
+from kv_action_router.contracts import (
+    BehaviorValue,
+    JointSample,
+    MatchGlance,
+    MissReason,
+    Pose,
+    Stage,
+    Trigger,
+)
 from kv_action_router.errors import InputError
 from kv_action_router.msg import CacheMatch
 from kv_action_router.ros.conversions import match_from_msg
@@ -171,6 +179,23 @@ class GlanceReader:
         v = self._reader.read(data)
         assert v is not None  # the message holds no sequence of messages
         return MatchGlance(v[0], v[1], v[2][Stage.MATCH], trigger_of(v[3]), v[4], v[5])
+
+
+class MatchJointsReader:
+    """Reads the joints that a match carries."""
+
+    def __init__(self) -> None:
+        self._reader = FieldReader(CacheMatch, JOINTS, JOINTS[1:])
+
+    def read(self, data: bytes, receipt_ns: int) -> JointSample:
+        """Return the joints of a serialized match whose joint state was received then [ns].
+
+        Raises:
+            InputError: not complete, or arrays of unequal size.
+        """
+        v = self._reader.read(data)
+        assert v is not None  # the message holds no sequence of messages
+        return joints_of(v, receipt_ns, 0)
 
 
 def _behavior_values(behavior: BehaviorValue | None) -> tuple[Any, ...]:

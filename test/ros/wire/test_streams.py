@@ -97,6 +97,16 @@ def test_a_glance_finds_what_the_match_says(sequence):
         assert (glance.hit, glance.is_decision) == (value.hit, value.is_decision)
 
 
+@settings(max_examples=10, deadline=None)
+@given(matches())
+def test_the_joints_of_a_match_alone(value):
+    data = bytes(serialize_message(conv.match_to_msg(value)))
+    joints = wire.MatchJointsReader().read(data, 5)
+    assert (joints.names, joints.receipt_ns) == (value.joints.names, 5)
+    np.testing.assert_array_equal(joints.position, value.joints.position)
+    np.testing.assert_array_equal(joints.velocity, value.joints.velocity)
+
+
 @pytest.mark.parametrize("name", READERS)
 def test_truncated_messages_are_refused(name):
     values, _, to_msg, _, _ = KINDS[name]
