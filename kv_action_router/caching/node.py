@@ -119,7 +119,7 @@ class CacheManagerNode(StageNode[CachingConfig]):
         self._publish_statistics()
         self._statistics_timer = self.create_timer(STATISTICS_PERIOD_S, self._publish_statistics)
         self._log_timer = self.create_timer(LOG_PERIOD_S, self._tell_decisions)
-        self.start_loop(
+        self.start_beating_loop(
             DataLoop(
                 self.plane, [self._keys, self._tasks], self._on_wake, self.loop_failed, name="keys"
             )

@@ -96,7 +96,7 @@ class TaskKeyEncoder(StageNode[EncoderConfig]):
             period_ns=self._period_ns,
             name="encoder",
         )
-        self.start_loop(loop)
+        self.start_beating_loop(loop)
 
     def deactivate_stage(self) -> None:
         """Nothing but the data loop works, and it has been stopped."""

@@ -122,7 +122,7 @@ class ActuatorInjectorNode(StageNode[InjectionConfig]):
         self._feedback_due_ns = 0
         self.start_loop(loop)
         self._rounds = 0
-        self.start_loop(
+        self.start_beating_loop(
             PeriodicThread(_REPORT_PERIOD_S, self._keep_house, self._tick_failed, name="reports")
         )
 

@@ -15,7 +15,7 @@ class MonitorConfig(Configuration):
         "", "response table; empty = the package's config/conditions.yaml"
     )
     poll_period: float = parameter(
-        0.005,
+        0.01,
         "period at which every stream is polled and the conditions are judged",
         unit="s",
         minimum=0.001,

@@ -146,7 +146,7 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
             pass
         self._pending = list(self._latched.values())
         self._events_due_ns = self._diagnostics_due_ns = 0
-        self.start_loop(
+        self.start_beating_loop(
             PeriodicThread(self.config.poll_period, self._on_wake, self.loop_failed, name="monitor")
         )
 

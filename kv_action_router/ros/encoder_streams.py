@@ -26,6 +26,7 @@ from kv_action_router.ros.streams import DataPlane, LatestReader, Sample
 from kv_action_router.ros.wire import DriveReader, HeartbeatReader, ImuReader, JointReader
 
 _JOINT_QUEUE = 16  # messages between two keys; drivers publish arm, gripper and wheels apart
+_CALIBRATION_EVERY = 10  # image pairs; a calibration that changes is in force after 0.3 s
 _UNPAIRED = 3  # color images in a row without depth that are worth an event; best effort loses one
 
 
@@ -77,6 +78,7 @@ class EncoderStreams:
         self._color_stamps = StampCheck(self._config.stamp_tolerance)
         self._depth_stamps = StampCheck(self._config.stamp_tolerance)
         self.joint_origin: Origin | None = None
+        self._pairs = 0
 
     def take_joints(self, encoder: KeyEncoder) -> None:
         """Take in what came since the last time: the newest, and older ones for joints it lacks."""
@@ -120,10 +122,9 @@ class EncoderStreams:
         Raises:
             ImageError: no calibration, a bad one, or an image that cannot be decoded.
         """
-        calibration = self._info.take()
-        if calibration is not None:
-            info = calibration.message
-            encoder.set_camera(Intrinsics.from_matrix(info.width, info.height, info.k, info.d))
+        self._pairs += 1
+        if not encoder.has_camera or self._pairs % _CALIBRATION_EVERY == 0:
+            self._take_calibration(encoder)
         if not encoder.has_camera:
             raise ImageError(f"camera info: none received on {topics.CAMERA_INFO.name}")
         c, d = color.image, depth.image
@@ -131,6 +132,11 @@ class EncoderStreams:
             decode_color(c.data, c.encoding, c.height, c.width, c.step, bool(c.is_bigendian)),
             decode_depth(d.data, d.encoding, d.height, d.width, d.step, bool(d.is_bigendian)),
         )
+
+    def _take_calibration(self, encoder: KeyEncoder) -> None:
+        if (sample := self._info.take()) is not None:
+            info = sample.message
+            encoder.set_camera(Intrinsics.from_matrix(info.width, info.height, info.k, info.d))
 
     def take_body_inputs(self, encoder: KeyEncoder) -> None:
         """Take in epoch, odometry, IMU and drive feedback."""

@@ -71,12 +71,8 @@ class InjectorInputs:
         inputs.clear()
         self._poll_joints(inputs)
         self._poll_chunks(inputs)
-        if (drives := self._drives.take()) is not None:
-            try:
-                inputs.drives = self._drive_reader.read(drives.message, drives.receipt_ns)
-            except InputError as error:
-                self.malformed.append(("drive_state", str(error)))
         self._turn += 1
+        self._poll_drives(inputs)
         turn, odd = divmod(self._turn, 2)
         if not odd or not self._heartbeats:
             self._poll_stops(inputs)
@@ -89,6 +85,14 @@ class InjectorInputs:
             self._poll_imu(inputs)
             self._poll_execution(inputs)
         return inputs
+
+    def _poll_drives(self, inputs: Inputs) -> None:
+        if (drives := self._drives.take()) is None:
+            return
+        try:
+            inputs.drives = self._drive_reader.read(drives.message, drives.receipt_ns)
+        except InputError as error:
+            self.malformed.append(("drive_state", str(error)))
 
     def _poll_stops(self, inputs: Inputs) -> None:
         while (stop := self._stops.take()) is not None:

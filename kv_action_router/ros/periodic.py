@@ -19,6 +19,9 @@ class PeriodicThread:
     """Calls ``work`` at absolute times until it is stopped; lost periods are not made up for.
 
     Invariant: ``work`` does not run any more once :meth:`stop` has returned.
+
+    Attributes:
+        on_round: called with CLOCK_MONOTONIC [ns] behind the work of each round; must not raise.
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class PeriodicThread:
         self._priority = priority
         self._work = work
         self._on_error = on_error
+        self.on_round: Callable[[int], None] | None = None
         self._ended = threading.Event()
         self._round_ns = 0
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -73,6 +77,8 @@ class PeriodicThread:
                 self._work()
             except Exception as error:
                 self._on_error(error)
+            if self.on_round is not None:
+                self.on_round(time.monotonic_ns())
             now = time.monotonic()
             due += self._period * (1 + max(0.0, now - due) // self._period)
             # time.sleep, since a timed wait on the event polls; the end waits for one period

@@ -24,7 +24,7 @@ from kv_action_router.ros.topics import Topic
 M = TypeVar("M")
 
 _STALL_NS = 100_000_000  # a loop that has not come round for this long is no longer alive
-_LONGEST_WAIT_NS = 20_000_000
+_LONGEST_WAIT_NS = 16_000_000
 
 
 class Sample(NamedTuple):
@@ -206,6 +206,9 @@ class DataLoop:
     """A thread that waits for samples (or a period) and calls ``on_wake(now_ns)``.
 
     Exceptions of ``on_wake`` go to ``on_error`` and the loop goes on: the node lives.
+
+    Attributes:
+        on_round: called with CLOCK_MONOTONIC [ns] behind the work of each round; must not raise.
     """
 
     def __init__(
@@ -239,6 +242,7 @@ class DataLoop:
         self._running = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self.last_wake_ns = 0
+        self.on_round: Callable[[int], None] | None = None
 
     def start(self) -> None:
         """Start the thread."""
@@ -278,6 +282,8 @@ class DataLoop:
                 return
             if samples or woken or periodic:
                 self._call(now)
+            if self.on_round is not None:
+                self.on_round(now)
 
     def _call(self, now_ns: int) -> None:
         try:

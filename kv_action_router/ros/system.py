@@ -247,6 +247,10 @@ def _arm(robot: str, arguments: Arguments) -> System:
             "LP_NUM_THREADS": "1",
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
+            # One heap on huge pages instead of Python's many small arenas: after each wake-up the
+            # address translations are cold, and there are fewer to fetch (docs/decisions/0015).
+            "PYTHONMALLOC": "malloc",
+            "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
             "MUJOCO_GL": "egl",
         },
         notes=_notes(arguments),

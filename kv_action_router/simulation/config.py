@@ -30,9 +30,10 @@ class SimulationConfig(Configuration):
         0.002, "longest time step of the physics", unit="s", minimum=0.0005, maximum=0.002
     )
     joint_state_rate: int = parameter(
-        500, "rate of joint states and wrench", unit="Hz", minimum=50, maximum=1000
+        500, "rate of joint states", unit="Hz", minimum=50, maximum=1000
     )
-    imu_rate: int = parameter(200, "rate of the IMU", unit="Hz", minimum=100, maximum=1000)
+    wrench_rate: int = parameter(250, "rate of the wrench", unit="Hz", minimum=50, maximum=1000)
+    imu_rate: int = parameter(100, "rate of the IMU", unit="Hz", minimum=100, maximum=1000)
     drive_state_rate: int = parameter(50, "rate of drive states", unit="Hz", minimum=1, maximum=500)
     catch_up: float = parameter(
         0.010,
@@ -178,4 +179,6 @@ class SimulationConfig(Configuration):
     @property
     def step(self) -> float:
         """Time step of the physics [s]: short enough for the fastest stream."""
-        return min(self.physics_step, 1.0 / max(self.joint_state_rate, self.imu_rate))
+        return min(
+            self.physics_step, 1.0 / max(self.joint_state_rate, self.wrench_rate, self.imu_rate)
+        )

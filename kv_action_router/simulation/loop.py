@@ -25,7 +25,10 @@ class Outputs(Protocol):
         """Give newly arrived commands to the drives."""
 
     def joints(self, plant: Plant, stamp_ns: int) -> None:
-        """Joint states and wrench are due."""
+        """Joint states are due."""
+
+    def wrench(self, stamp_ns: int) -> None:
+        """The wrench is due."""
 
     def imu(self, stamp_ns: int) -> None:
         """The IMU is due."""
@@ -65,7 +68,7 @@ class PhysicsLoop:
     ) -> None:
         """Prepare; nothing runs before :meth:`start`."""
         step = config.step
-        fastest = max(config.joint_state_rate, config.imu_rate)
+        fastest = max(config.joint_state_rate, config.wrench_rate, config.imu_rate)
         self._plant = plant
         self._outputs = outputs
         self._on_error = on_error
@@ -75,6 +78,7 @@ class PhysicsLoop:
         self._warn_below = config.warn_below
         self._priority = config.scheduling_priority
         self._joint_rate = Rate(config.joint_state_rate, step)
+        self._wrench_rate = Rate(config.wrench_rate, step)
         self._imu_rate = Rate(config.imu_rate, step)
         self._drive_rate = Rate(config.drive_state_rate, step)
         self._camera_rate = Rate(config.camera_rate, step) if config.camera_rate else None
@@ -144,6 +148,8 @@ class PhysicsLoop:
         stamp = outputs.stamp_ns()
         if self._joint_rate.due(steps):
             outputs.joints(plant, stamp)
+        if self._wrench_rate.due(steps):
+            outputs.wrench(stamp)
         if self._imu_rate.due(steps):
             outputs.imu(stamp)
         if contact is not None:

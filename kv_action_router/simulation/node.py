@@ -144,12 +144,15 @@ class SimulationNode(Node):
                 )
 
     def joints(self, plant: Plant, stamp_ns: int) -> None:
-        """Publish joint states and wrench."""
-        joints, wrench = self._joint_sensors, self._wrench_sensor
+        """Publish joint states."""
+        joints = self._joint_sensors
         joints.read(plant.position, plant.velocity, plant.drives.torque)
         self._outputs.joints(stamp_ns, joints.position, joints.velocity, joints.effort)
-        wrench.read()
-        self._outputs.wrench(stamp_ns, wrench.wrench)
+
+    def wrench(self, stamp_ns: int) -> None:
+        """Publish the wrench."""
+        self._wrench_sensor.read()
+        self._outputs.wrench(stamp_ns, self._wrench_sensor.wrench)
 
     def imu(self, stamp_ns: int) -> None:
         """Publish the IMU."""

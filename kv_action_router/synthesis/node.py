@@ -41,7 +41,7 @@ from kv_action_router.synthesis.synthesizer import BehaviorSynthesizer
 from kv_action_router.synthesis.warmup import warm_up
 
 NAME = "behavior_synthesizer"
-TICK_NS = 20_000_000  # at the latest; matches and feedback come more often
+TICK_NS = 30_000_000  # at the latest; matches come more often
 STATE_PERIOD_NS = 500_000_000
 STOP_PATIENCE = Duration(seconds=0.3)
 ANSWER_TIMEOUT_S = 0.5  # a service waits this long for the data loop at most
@@ -116,7 +116,7 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
             period_ns=TICK_NS,
             name="synthesis",
         )
-        self.start_loop(self._loop)
+        self.start_beating_loop(self._loop)
 
     def deactivate_stage(self) -> None:
         """End a task under way; the injector ramps to rest on its path."""

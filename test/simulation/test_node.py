@@ -164,8 +164,8 @@ def check_rates(simulation: Simulation) -> None:
     speed = rates["joint_states"] / 500.0
     assert 0.2 < speed < 1.05
     for topic, rate, least in (
-        (topics.WRENCH, 500.0, 0.9),
-        (topics.IMU, 200.0, 0.9),
+        (topics.WRENCH, 250.0, 0.9),
+        (topics.IMU, 100.0, 0.9),
         (topics.DRIVE_STATE, 50.0, 0.9),
         (topics.COLOR_IMAGE, 30.0, 0.5),
         (topics.DEPTH_IMAGE, 30.0, 0.5),

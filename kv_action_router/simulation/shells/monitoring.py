@@ -6,14 +6,14 @@ from kv_action_router.contracts import ExecutionFeedback, StageCondition, TaskKe
 from kv_action_router.monitoring.events import FailureReport
 from kv_action_router.monitoring.monitor import FailureMonitor
 from kv_action_router.monitoring.response import default_table, load_rules
-from kv_action_router.monitoring.samples import KeySample
+from kv_action_router.monitoring.samples import KeySample, WrenchSample
 from kv_action_router.simulation.cell import Samples
 from kv_action_router.simulation.stopwatch import Stopwatch
 from kv_action_router.tasks.stages import TaskDefinition
 
 
 class Monitoring:
-    """Stage 5: polls the newest sample of every stream each 4 ms."""
+    """Stage 5: judges at the monitor's period; every wrench counts, of the rest the newest."""
 
     def __init__(self, task: TaskDefinition, times: Stopwatch) -> None:
         stages = {(task.name, stage.name): stage for stage in task.stages}
@@ -24,6 +24,7 @@ class Monitoring:
         self._period_ns = round(self.monitor.config.poll_period * 1e9)
         self._times = times
         self._waiting: dict[type, object] = {}
+        self._wrenches: list[WrenchSample] = []
         self._due_ns = 0
 
     def hear(self, task: TaskState | None) -> None:
@@ -42,13 +43,16 @@ class Monitoring:
         if now_ns < self._due_ns:
             return [], []
         self._due_ns = now_ns + self._period_ns
-        waiting, self._waiting = list(self._waiting.values()), {}
+        waiting = [*self._waiting.values(), *self._wrenches]
+        self._waiting, self._wrenches = {}, []
         with self._times.measure("monitor"):
             verdict = self.monitor.update(now_ns, waiting)
         self.reports += verdict.reports
         return verdict.conditions, verdict.responses
 
     def _keep(self, sample: object) -> None:
-        """Keep the newest of each kind until the next poll."""
-        if sample is not None:
+        """Keep the newest of each kind, and every wrench, until the next poll."""
+        if isinstance(sample, WrenchSample):
+            self._wrenches.append(sample)
+        elif sample is not None:
             self._waiting[type(sample)] = sample
