@@ -21,11 +21,12 @@ from typing import Any
 import hypothesis
 import pytest
 
+from kv_action_router.ros.shared_memory import without_orphans
+
 # The machine may be busy and a failure must be repeatable: no deadline, no random seed.
 hypothesis.settings.register_profile("router", deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("router")
 
-SHARED_MEMORY = Path("/dev/shm")
 DOMAIN_LOCKS = Path(tempfile.gettempdir()) / f"kv_action_router_domains_{os.getuid()}"
 # DDS derives its ports from the domain; above 101 they run into Linux's ephemeral ports.
 DOMAINS = range(1, 102)
@@ -50,46 +51,19 @@ def _claim_domain() -> tuple[int, int]:
     pytest.fail(f"all {len(DOMAINS)} DDS domains are in use by other tests")
 
 
-def _segments() -> set[str]:
-    """Names of Fast DDS's lock files in shared memory (fastrtps_* up to Jazzy)."""
-    if not SHARED_MEMORY.is_dir():
-        return set()
-    names = {file.name for file in SHARED_MEMORY.iterdir()}
-    return {n for n in names if n.startswith(("fastdds_", "fastrtps_")) and n.endswith("_el")}
-
-
-def _remove_orphans(before: set[str]) -> None:
-    """Remove the segments that appeared since `before` and whose owner is dead.
-
-    Each living owner holds a lock on its segment's `_el` file, so a lock that can be had proves
-    that nobody uses the segment. A killed process can't remove its own.
-    """
-    for name in _segments() - before:
-        with contextlib.suppress(OSError):
-            lock = os.open(SHARED_MEMORY / name, os.O_RDONLY)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                segment = name.removesuffix("_el")
-                for file in (segment, f"sem.{segment}_mutex", name):
-                    (SHARED_MEMORY / file).unlink(missing_ok=True)
-            finally:
-                os.close(lock)
-
-
 @pytest.fixture
 def ros_domain_id(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """A DDS domain of the test's own, set in the environment for it and for its children.
 
     Only this host is heard. Segments that killed processes leave in shared memory are removed.
     """
-    before = _segments()
     domain, lock = _claim_domain()
     monkeypatch.setenv("ROS_DOMAIN_ID", str(domain))
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     try:
-        yield domain
+        with without_orphans():
+            yield domain
     finally:
-        _remove_orphans(before)
         os.close(lock)
 
 

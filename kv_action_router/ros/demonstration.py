@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 
 import psutil
 import rclpy
-from lifecycle_msgs.msg import State
 from rclpy.utilities import get_rmw_implementation_identifier
 
-from kv_action_router.contracts import InjectorState
 from kv_action_router.encoding.config import EncoderConfig
 from kv_action_router.errors import RouterError
 from kv_action_router.reporting.live import LiveView
@@ -21,6 +19,7 @@ from kv_action_router.reporting.report import Setting
 from kv_action_router.ros.frame_capture import FrameCapture
 from kv_action_router.ros.observer import RunObserver
 from kv_action_router.ros.process import make_executor
+from kv_action_router.ros.readiness import wait_until_ready
 from kv_action_router.ros.supervisor import Supervisor
 from kv_action_router.ros.system import SIMULATION, SYSTEMS, Arguments
 from kv_action_router.ros.task_client import TaskClient
@@ -29,9 +28,7 @@ if TYPE_CHECKING:
     from kv_action_router.cli.demo import DemoOptions
 
 TASK = "touch_target"
-_START_S = 60.0
 _TASK_S = 30.0
-_STEADY_NS = 1_500_000_000
 
 
 def run_touches(options: DemoOptions, commit: str) -> tuple[RunRecord, Setting]:
@@ -61,7 +58,7 @@ def run_touches(options: DemoOptions, commit: str) -> tuple[RunRecord, Setting]:
         stack.callback(executor.shutdown)
         demonstration = _Demonstration(options, run, supervisor, node, executor)
         stack.callback(demonstration.end)
-        demonstration.wait_until_active()
+        demonstration.wait_until_ready()
         demonstration.run_cycles()
         setting = Setting(
             ros_distro=os.environ.get("ROS_DISTRO", "kilted (wheels)"),
@@ -95,35 +92,13 @@ class _Demonstration:
         self._view = LiveView("touch", options.cycles)
         self._drawn = 0.0
 
-    def wait_until_active(self) -> None:
-        """Wait for the servers and for five active nodes."""
-        self._client.wait(
-            lambda: not self._observer.missing(State.PRIMARY_STATE_ACTIVE),
-            _START_S,
-            lambda: f"{', '.join(self._observer.missing(State.PRIMARY_STATE_ACTIVE))} to be active",
-            self._check_processes,
-        )
-        self._client.wait_for_servers(_START_S, self._check_processes)
-        self._observer.leave_heartbeats()
-        self._client.wait(
-            self._holds_still,
-            _START_S,
-            lambda: f"the injector to hold still, it is {self._observer.injector_state.name}",
-            self._check_processes,
-        )
+    def wait_until_ready(self) -> None:
+        """Wait until a task can be run."""
+        wait_until_ready(self._observer, self._client, self._check_processes)
 
     def end(self) -> None:
         """Stop to observe."""
         self._observer.stop()
-
-    def _holds_still(self) -> bool:
-        if self._observer.injector_state is InjectorState.STOPPED:
-            reasons = "; ".join(self._run.stops) or "no reason was heard"
-            raise RouterError(f"stopped before it began: {reasons}")
-        steady = time.monotonic_ns() - self._observer.injector_since_ns
-        # a start-up may have gone through the fail-safe; the first decision leaves it
-        ready = self._observer.injector_state in (InjectorState.HOLD, InjectorState.FAIL_SAFE)
-        return ready and steady > _STEADY_NS
 
     def run_cycles(self) -> None:
         """Run all cycles; a failed one is written down and the next goes on."""

@@ -88,12 +88,33 @@ class TaskClient:
             TimeOutError: no answer.
             RouterError: the simulation refused, with its reason.
         """
-        future = self._place.call_async(PlaceTarget.Request(random=True))
-        self.wait(future.done, timeout, lambda: f"an answer of {PLACE_TARGET.name}")
-        answer = future.result()
-        if not answer.success:
-            raise RouterError(f"target not placed: {answer.message}")
-        return answer
+        return self._place_target(PlaceTarget.Request(random=True), timeout)
+
+    def place_target(self, x: float, y: float, timeout: float = 5.0) -> PlaceTarget.Response:
+        """Put the target on the table at x, y [m], base frame.
+
+        Raises:
+            TimeOutError: no answer.
+            RouterError: the simulation refused, with its reason.
+        """
+        request = PlaceTarget.Request()
+        request.pose.position.x, request.pose.position.y = x, y
+        return self._place_target(request, timeout)
+
+    def begin(self, task: str, timeout: float, tick: Callable[[], None] = lambda: None) -> Any:
+        """Begin a task and return its goal handle; it is under way when this returns.
+
+        Raises:
+            TimeOutError: no answer.
+            RouterError: the goal was rejected.
+        """
+        goal = ExecuteTask.Goal(task=task, timeout=float(timeout))
+        sent = self._action.send_goal_async(goal)
+        self.wait(sent.done, 5.0, lambda: f"{EXECUTE_TASK.name} to take the goal", tick)
+        handle = sent.result()
+        if not handle.accepted:
+            raise RouterError(f"task {task!r} was rejected")
+        return handle
 
     def execute(
         self, task: str, timeout: float, tick: Callable[[], None] = lambda: None
@@ -104,15 +125,17 @@ class TaskClient:
             TimeOutError: no answer, or no end in time.
             RouterError: the goal was rejected.
         """
-        goal = ExecuteTask.Goal(task=task, timeout=float(timeout))
-        sent = self._action.send_goal_async(goal)
-        self.wait(sent.done, 5.0, lambda: f"{EXECUTE_TASK.name} to take the goal", tick)
-        handle = sent.result()
-        if not handle.accepted:
-            raise RouterError(f"task {task!r} was rejected")
-        ended = handle.get_result_async()
+        ended = self.begin(task, timeout, tick).get_result_async()
         self.wait(ended.done, timeout + 5.0, lambda: f"the end of task {task!r}", tick)
         answer = ended.result()
         if answer.status not in (GoalStatus.STATUS_SUCCEEDED, GoalStatus.STATUS_ABORTED):
             answer.result.success = False
         return answer.result
+
+    def _place_target(self, request: PlaceTarget.Request, timeout: float) -> PlaceTarget.Response:
+        future = self._place.call_async(request)
+        self.wait(future.done, timeout, lambda: f"an answer of {PLACE_TARGET.name}")
+        answer = future.result()
+        if not answer.success:
+            raise RouterError(f"target not placed: {answer.message}")
+        return answer
