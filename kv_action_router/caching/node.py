@@ -259,13 +259,20 @@ class CacheManagerNode(StageNode[CachingConfig]):
         if value is not None:
             self._execution_values.publish(execution_value_to_msg(value))
 
+    # The events executor still calls a timer that was destroyed while its event was queued: both
+    # of its callbacks may come after the clean-up.
+
     def _publish_statistics(self) -> None:
-        message = cache_report_to_msg(self.manager.statistics(), self.config.robot_id)
+        if self._manager is None:
+            return
+        message = cache_report_to_msg(self._manager.statistics(), self.config.robot_id)
         message.header.stamp = self.get_clock().now().to_msg()
         self._statistics.publish(message)
 
     def _tell_decisions(self) -> None:
-        decisions = self.manager.decisions()
+        if self._manager is None:
+            return
+        decisions = self._manager.decisions()
         for match in decisions[-LOG_LINES:]:
             self.get_logger().info(describe(match))
         if len(decisions) > LOG_LINES:

@@ -13,8 +13,10 @@ rclpy = pytest.importorskip("rclpy", reason="no ROS 2 here: run `make setup`")
 from lifecycle_msgs.msg import Transition  # noqa: E402
 from lifecycle_msgs.srv import ChangeState, GetState  # noqa: E402
 from rcl_interfaces.srv import SetParameters  # noqa: E402
+from rclpy.lifecycle import TransitionCallbackReturn  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
 
+from kv_action_router.caching.node import CacheManagerNode  # noqa: E402
 from kv_action_router.ros import topics  # noqa: E402
 
 pytestmark = [pytest.mark.dds, pytest.mark.timeout(120)]
@@ -89,3 +91,17 @@ def test_mended_configure_and_second_round(
     assert process.running
     operator.executor.shutdown()
     operator.node.destroy_node()
+
+
+def test_timers_that_fire_after_the_clean_up_end_nothing(ros: Any) -> None:
+    node = CacheManagerNode(context=ros)
+    try:
+        assert node.trigger_configure() == TransitionCallbackReturn.SUCCESS
+        assert node.trigger_activate() == TransitionCallbackReturn.SUCCESS
+        late = [timer.callback for timer in node.timers]
+        assert {node._publish_statistics, node._tell_decisions} <= set(late)
+        node.shut_down("test")
+        for callback in late:
+            callback()
+    finally:
+        node.destroy_node()
