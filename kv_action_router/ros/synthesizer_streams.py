@@ -60,30 +60,27 @@ class SynthesizerStreams:
             return None
         return self._match_reader.read(taken.message)
 
-    def take_measurements(self, synthesizer: BehaviorSynthesizer) -> None:
-        """Hand over the newest execution feedback, and the newest joint state of all."""
-        tracking = synthesizer.tracking
+    def take_feedback(self, synthesizer: BehaviorSynthesizer) -> None:
+        """Hand over the newest execution feedback, and the joint state that came with it."""
         if (taken := self._feedback.take()) is not None:
-            tracking.feedback = self._feedback_reader.read(taken.message)
-            if _newer(tracking.feedback.joint_monotonic_ns, tracking.joints):
-                self._measure(synthesizer, measured(tracking.feedback))
+            feedback = self._feedback_reader.read(taken.message)
+            synthesizer.tracking.feedback = feedback
+            if feedback.joint_monotonic_ns:
+                self._measure(synthesizer, measured(feedback))
+
+    def take_joints(self, synthesizer: BehaviorSynthesizer) -> None:
+        """Hand over the joint state of the newest match that one has caused."""
         if self._measured is not None:
             data, receipt_ns = self._measured
             self._measured = None
-            if _newer(receipt_ns, tracking.joints):
-                self._measure(synthesizer, self._joint_reader.read(data, receipt_ns))
+            self._measure(synthesizer, self._joint_reader.read(data, receipt_ns))
 
     def _measure(self, synthesizer: BehaviorSynthesizer, joints: JointSample) -> None:
-        sample = in_model_order(joints, self._model)
-        if sample is not None:
-            synthesizer.tracking.joints = sample
+        tracking = synthesizer.tracking
+        if tracking.joints is None or joints.receipt_ns > tracking.joints.receipt_ns:
+            tracking.joints = in_model_order(joints, self._model) or tracking.joints
 
     def take_obstacles(self, synthesizer: BehaviorSynthesizer) -> None:
         """Hand over the newest obstacles."""
         if (taken := self._obstacles.take()) is not None:
             synthesizer.obstacles = self._obstacle_reader.read(taken.message)
-
-
-def _newer(receipt_ns: int, joints: JointSample | None) -> bool:
-    """Say whether joints of this receipt [ns] are newer than those known; 0 = there are none."""
-    return receipt_ns > (0 if joints is None else joints.receipt_ns)

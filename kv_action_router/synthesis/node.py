@@ -42,6 +42,7 @@ from kv_action_router.synthesis.warmup import warm_up
 
 NAME = "behavior_synthesizer"
 TICK_NS = 30_000_000  # at the latest; matches come more often
+LOOK_NS = 9_000_000  # feedback, which may tell of a stop, and obstacles are read this often
 STATE_PERIOD_NS = 500_000_000
 STOP_PATIENCE = Duration(seconds=0.3)
 ANSWER_TIMEOUT_S = 0.5  # a service waits this long for the data loop at most
@@ -63,6 +64,7 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
         self._state_sequence = 0
         self._state_version = -1
         self._state_due_ns = self._tick_due_ns = 0
+        self._look_due_ns = 0
 
     @property
     def epoch(self) -> int:
@@ -151,7 +153,7 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
         asked = bool(conditions) or not self._commands.empty()
         tick_is_due = now_ns >= self._tick_due_ns
         if asked or match is not None or tick_is_due or synthesizer.due(now_ns):
-            self._streams.take_measurements(synthesizer)
+            self._streams.take_joints(synthesizer)
         while not self._commands.empty():
             self._commands.get()(now_ns)
         for condition in conditions:
@@ -162,7 +164,10 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
         if asked or tick_is_due or synthesizer.tracking.just_saw_joints(now_ns):
             self._tick_due_ns = now_ns + TICK_NS
             self._publish_chunk(synthesizer.on_tick(_now()))
-            self._streams.take_obstacles(synthesizer)  # no decision has to wait for them
+        if asked or (match is None and now_ns >= self._look_due_ns):  # no decision waits for it
+            self._look_due_ns = now_ns + LOOK_NS
+            self._streams.take_feedback(synthesizer)
+            self._streams.take_obstacles(synthesizer)
         while tasks.updates:
             update = entry_update_to_msg(tasks.updates.popleft(), self._update_message)
             self._updates.publish(update)
