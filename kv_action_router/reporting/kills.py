@@ -29,6 +29,7 @@ class KillRecord:
         node: that was killed.
         controller: command interface of the drives.
         speed: of the fastest joint when it was killed [rad/s].
+        peak_speed: of the fastest joint from then on [rad/s].
         rest_ms: from the kill to the arm at rest for good [ms]; None = it did not come to rest.
         named_ms: detector -> when its report that names the node was received after the kill [ms].
         died: processes that ended without having been asked to, in the order of their ends.
@@ -38,6 +39,7 @@ class KillRecord:
     node: str
     controller: str
     speed: float
+    peak_speed: float
     rest_ms: float | None
     named_ms: dict[str, float]
     died: tuple[str, ...]
@@ -67,7 +69,7 @@ def figures(records: Sequence[KillRecord]) -> dict[str, Any]:
         nodes[node] = {
             "rest_ms": summary(times),
             "named_ms": summary(named),
-            "speed": summary([record.speed for record in kills]),
+            "peak_speed": summary([record.peak_speed for record in kills]),
             "faults": [fault for record in kills for fault in record.faults],
             "fault_count": sum(len(record.faults) for record in kills),
         }

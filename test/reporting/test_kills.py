@@ -12,7 +12,8 @@ from kv_action_router.reporting.kills import KillRecord, figures, kill_bounds
 GOOD = KillRecord(
     node="cache_manager",
     controller="effort",
-    speed=0.48,
+    speed=0.45,
+    peak_speed=0.49,
     rest_ms=140.0,
     named_ms={"node_lost": 64.0, "injector_fail_safe": 61.0},
     died=("cache_manager",),
