@@ -83,6 +83,10 @@ def run(
         code = 1
     finally:
         _end(nodes, executor, asked.name or "shutdown")
+        # A terminal's Ctrl-C reaches a launched process twice, from the terminal and from `launch`,
+        # and the interpreter's own end would let the second one kill it.
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
     return code
 
 

@@ -1,0 +1,36 @@
+"""How a process of the suite ends."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+import pytest
+
+NODE = """
+import rclpy
+from kv_action_router.ros.process import run
+
+def make():
+    node = rclpy.create_node("ends")
+    print("runs", flush=True)
+    return [node]
+
+raise SystemExit(run(make))
+"""
+
+
+@pytest.mark.dds
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_until_the_end_change_nothing_of_an_orderly_end(spawn, wait_until, number):
+    """`launch` passes on the Ctrl-C that the terminal has sent already: the end hears it twice."""
+    process = spawn([sys.executable, "-c", NODE])
+    wait_until(lambda: "runs" in process.output(), 20.0, "the start")
+
+    def ended() -> bool:
+        process.send(number)
+        return not process.running
+
+    wait_until(ended, 5.0, "the end", interval=0.001)
+    assert process.wait(1.0) == 0, process.output()
+    assert "Traceback" not in process.output()
