@@ -101,7 +101,7 @@ def _run(systems: Sequence[System]) -> int:
     while not asked.wait(_POLL_S):
         for death in supervisor.deaths():
             died = True
-            _say(f"{death}; the injector brings the robot to rest, the others stay up")
+            _say(f"{death}; {death.consequence}")
         if not supervisor.pids:
             _say("nothing is left running")
             return 1
