@@ -19,6 +19,7 @@ from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
 
 from kv_action_router.ros.bringup import typed
+from kv_action_router.ros.supervisor import Death
 from kv_action_router.ros.system import SYSTEMS, Arguments, Process
 from launch import LaunchContext, LaunchDescription
 
@@ -71,6 +72,7 @@ def _node(process: Process) -> list[Any]:
         executable=process.executable,
         namespace=process.namespace,
         output="screen",
+        additional_env=dict(process.environment),
         parameters=[*process.parameter_files, dict(process.parameters)],
         remappings=list(process.remaps.items()),
         ros_arguments=["--log-level", process.log_level],
@@ -81,12 +83,8 @@ def _node(process: Process) -> list[Any]:
     def died(event: Any, context: LaunchContext) -> list[Any]:
         if context.is_shutdown:
             return []
-        return [
-            LogInfo(
-                msg=f"{process.name} died with code {event.returncode} "
-                f"(nodes: {', '.join(process.nodes)}); the injector brings the robot to rest"
-            )
-        ]
+        death = Death(process.name, process.nodes, event.returncode)
+        return [LogInfo(msg=f"{death}; {death.consequence}")]
 
     return [
         node,

@@ -38,6 +38,13 @@ class Death:
             cause = f"ended with code {self.returncode}"
         return f"{self.process} died: {cause} (nodes: {', '.join(self.nodes)})"
 
+    @property
+    def consequence(self) -> str:
+        """What brings the robot to rest now, and that the rest of the system runs on."""
+        if INJECTOR in self.nodes:
+            return "the drives brake by their own command timeout, the others stay up"
+        return "the injector brings the robot to rest, the others stay up"
+
 
 class Supervisor:
     """Runs the processes of one or several systems.
@@ -78,7 +85,7 @@ class Supervisor:
             process,
             subprocess.Popen(
                 process.command(),
-                env={**os.environ, **system.environment},
+                env={**os.environ, **system.environment, **process.environment},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT if output else None,

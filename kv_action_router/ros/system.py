@@ -36,6 +36,7 @@ PRIORITIES = {
     "task_key_encoder": 10,
     "failure_monitor": 8,
 }
+RECEIVES_OR_SENDS_IMAGES = frozenset((SIMULATION, "task_key_encoder"))
 HEARTBEAT_PRIORITY = 55  # a busy node is not a dead one
 
 _NAMESPACE = re.compile(r"^(/?[A-Za-z][A-Za-z0-9_]*(/[A-Za-z][A-Za-z0-9_]*)*)?$")
@@ -98,6 +99,7 @@ class Process:
         remaps: topic name -> topic name.
         namespace: of its nodes.
         package: that holds the executable.
+        environment: set for this process, after the system's.
     """
 
     name: str
@@ -109,6 +111,7 @@ class Process:
     namespace: str = ""
     log_level: str = "info"
     package: str = PACKAGE
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     def ros_arguments(self) -> list[str]:
         """Return the arguments behind ``--ros-args``."""
@@ -197,6 +200,7 @@ def _arm(robot: str, arguments: Arguments) -> System:
     if arguments.params_file:
         files.append(str(Path(arguments.params_file).resolve()))
     shared: dict[str, Any] = {"use_sim_time": arguments.use_sim_time}
+    without_images = {_profile_variable(): str(share / "config" / "fastdds_udp.xml")}
 
     def process(name: str, nodes: tuple[str, ...], **values: Any) -> Process:
         return Process(
@@ -207,6 +211,7 @@ def _arm(robot: str, arguments: Arguments) -> System:
             parameter_files=tuple(files),
             namespace=arguments.namespace.strip("/"),
             log_level=arguments.log_level,
+            environment={} if RECEIVES_OR_SENDS_IMAGES.intersection(nodes) else without_images,
         )
 
     def stage(name: str, nodes: tuple[str, ...], **values: Any) -> Process:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
+from pathlib import Path
 
 import pytest
 
 from kv_action_router.errors import ConfigError
 from kv_action_router.ros.bringup import main, parse
-from kv_action_router.ros.supervisor import Supervisor
+from kv_action_router.ros.supervisor import Death, Supervisor
 from kv_action_router.ros.system import SYSTEMS, Arguments, Process, System
 
 FIVE = {
@@ -140,11 +142,41 @@ def test_a_death_is_named_with_its_cause_and_the_rest_stays(wait_until):
     try:
         death = wait_until(supervisor.deaths, 10.0, "the death of one process")[0]
         assert str(death) == "dies died: ended with code 3 (nodes: dies)"
+        assert "the injector brings the robot to rest" in death.consequence
         assert list(supervisor.pids) == ["lives"]
         assert supervisor.deaths() == []
     finally:
         supervisor.stop()
     assert supervisor.pids == {}
+
+
+def test_the_death_of_the_injector_leaves_the_brake_to_the_drives():
+    death = Death("actuator_injector", ("actuator_injector",), -9)
+    assert str(death).startswith("actuator_injector died: killed by SIGKILL")
+    assert "the drives brake" in death.consequence
+
+
+def test_nodes_without_images_do_without_shared_memory():
+    system = parse(["ur5e"])
+    for process in system.processes:
+        profiles = [Path(path).name for path in process.environment.values()]
+        with_images = process.name in ("simulation", "task_key_encoder")
+        assert profiles == ([] if with_images else ["fastdds_udp.xml"])
+    composed = by_name(parse(["ur5e", "composed:=true"]), "soft_stages")
+    assert composed.environment == {}
+
+
+def test_a_process_runs_in_its_own_environment(tmp_path, wait_until):
+    written = tmp_path / "written"
+    text = f"import os; open({str(written)!r}, 'w').write(os.environ['A'] + os.environ['B'])"
+    process = dataclasses.replace(script("writer", text), environment={"B": "process"})
+    supervisor = Supervisor([System("test", (process,), {}, {"A": "system ", "B": "system"})])
+    supervisor.start()
+    try:
+        wait_until(supervisor.deaths, 10.0, "the end of the process")
+    finally:
+        supervisor.stop()
+    assert written.read_text() == "system process"
 
 
 def test_stop_ends_the_injector_before_the_others(tmp_path, wait_until):
