@@ -38,11 +38,10 @@ from kv_action_router.ros.topics import FAILURE_EVENT, JOINT_STATES, STOP
 from kv_action_router.ros.wire import JointReader
 
 TASK = "touch_target"
-# [m] The approach takes a second and a half, and its fastest joint is the elbow, 0.87 rad: with the
-# shoulder's the lowest acceleration limit, so that braking takes longest.
+# [m] The approach takes 3 s, and its fastest joint is the elbow, 0.87 rad: with the shoulder's the
+# lowest acceleration limit, so that braking takes longest.
 TARGET = (0.365, 0.0)
-VELOCITY_SHARE = 0.275  # of 3.14 rad/s, times the approach's own 0.6; motions use 95 %: 0.49 rad/s
-KILL_SPEED = 0.42  # [rad/s]
+VELOCITY_SHARE = 0.265  # the elbow's speed rises to 0.49 rad/s
 REST_SPEED = 0.01  # [rad/s]
 _HELD_NS = 300_000_000  # that long at rest is at rest for good
 _TASK_S = 30.0
@@ -83,7 +82,9 @@ class SpeedRecorder:
             self.log.add(last_ns, max(map(abs, velocity)))
 
 
-def kill_while_moving(node: str, log_folder: Path, controller: str = "effort") -> KillRecord:
+def kill_while_moving(
+    node: str, log_folder: Path, *, speed: float, controller: str = "effort"
+) -> KillRecord:
     """Start a UR5e's system in simulation, kill a node while the arm moves, end the rest.
 
     On a busy machine the watchdogs may stop the arm before it is fast. That is not what is looked
@@ -92,6 +93,7 @@ def kill_while_moving(node: str, log_folder: Path, controller: str = "effort") -
     Args:
         node: name of its process, too.
         log_folder: where the processes' output goes.
+        speed: of the fastest joint at which it is killed [rad/s], 0.48 at most.
         controller: command interface of the drives.
 
     Raises:
@@ -99,14 +101,14 @@ def kill_while_moving(node: str, log_folder: Path, controller: str = "effort") -
     """
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            return _kill_once(node, log_folder / f"attempt_{attempt}", controller)
+            return _kill_once(node, log_folder / f"attempt_{attempt}", speed, controller)
         except RouterError:
             if attempt == _ATTEMPTS:
                 raise
     raise AssertionError("the last attempt returns or raises")
 
 
-def _kill_once(node: str, log_folder: Path, controller: str) -> KillRecord:
+def _kill_once(node: str, log_folder: Path, speed: float, controller: str) -> KillRecord:
     system = SYSTEMS["ur5e"](Arguments(controller=controller)).with_parameters(
         "behavior_synthesizer", {"velocity_share": VELOCITY_SHARE}
     )
@@ -125,7 +127,7 @@ def _kill_once(node: str, log_folder: Path, controller: str) -> KillRecord:
         kill = _Kill(node, supervisor, client_node, executor)
         stack.callback(kill.end)
         kill.prepare()
-        kill.strike()
+        kill.strike(speed)
         kill.watch()
         supervisor.stop(untidy.append)
         return kill.record(controller, untidy)
@@ -168,14 +170,14 @@ class _Kill:
         )
         self._client.place_target(*TARGET)
 
-    def strike(self) -> None:
-        """Run a task and kill the victim once the arm is fast."""
+    def strike(self, speed: float) -> None:
+        """Run a task and kill the victim once a joint is as fast as that [rad/s]."""
         log = self._recorder.log
         self._client.begin(TASK, _TASK_S, self._all_is_well)
         self._client.wait(
-            self._is_fast,
+            lambda: log.newest is not None and log.newest[1] >= speed,
             _MOTION_S,
-            lambda: f"a joint to reach {KILL_SPEED} rad/s, the fastest had {log.peak(0):.2f}",
+            lambda: f"a joint to reach {speed} rad/s, the fastest had {log.peak(0):.2f}",
             self._all_is_well,
         )
         assert log.newest is not None  # it was fast
@@ -214,10 +216,6 @@ class _Kill:
         if self._observer is not None:  # what it reads costs cores that the system needs
             self._observer.stop()
             self._observer = None
-
-    def _is_fast(self) -> bool:
-        newest = self._recorder.log.newest
-        return newest is not None and newest[1] >= KILL_SPEED
 
     def _rests(self) -> bool:
         return self._recorder.log.rested_ns(self._killed_ns, REST_SPEED) >= _HELD_NS
