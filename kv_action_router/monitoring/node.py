@@ -54,7 +54,6 @@ NAME = "failure_monitor"
 WATCHED_NODES = tuple(node for node in topics.NODES if node != NAME)
 
 _FEEDBACK_PERIOD_NS = 19_000_000  # the dearest message; stages end no faster
-_SLOW_PERIOD_NS = 10_000_000  # heartbeats and stop
 _DRIVE_PERIOD_NS = 40_000_000  # heat is slow
 _KEY_PERIOD_NS = 100_000_000  # a key is read for its image's age only
 _EVENTS_PERIOD_NS = 50_000_000  # DDS counts them until they are taken
@@ -108,13 +107,12 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
                 _drives(),
                 _DRIVE_PERIOD_NS,
             ),
-            _Stream(self._watch(topics.STOP), _stop, _SLOW_PERIOD_NS),
+            _Stream(self._watch(topics.STOP), _stop),
             _Stream(self._watch(topics.TASK_KEY, raw=True), _keys(), _KEY_PERIOD_NS),
             *(
                 _Stream(
                     self._watch(topics.HEARTBEATS[node], raw=True),
                     _heartbeats_of(node),
-                    _SLOW_PERIOD_NS,
                 )
                 for node in WATCHED_NODES
             ),

@@ -31,7 +31,7 @@ from kv_action_router.ros.wire import FieldWriter
 
 C = TypeVar("C", bound=Configuration)
 
-_BEAT_NS = (HEARTBEAT_PERIOD_MS - 4) * 1_000_000  # rounds come when they come: rather too soon
+_BEAT_NS = (HEARTBEAT_PERIOD_MS - 6) * 1_000_000  # rounds come when they come: rather too soon
 _SILENT_NS = (HEARTBEAT_PERIOD_MS + 5) * 1_000_000  # after it the heartbeat's own thread steps in
 _SEVERITIES = {
     FailureEvent.SEVERITY_INFO: "info",

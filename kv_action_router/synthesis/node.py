@@ -154,6 +154,8 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
         tick_is_due = now_ns >= self._tick_due_ns
         if asked or match is not None or tick_is_due or synthesizer.due(now_ns):
             self._streams.take_joints(synthesizer)
+        if tick_is_due:  # no match has brought joints for long
+            self._streams.take_feedback(synthesizer)
         while not self._commands.empty():
             self._commands.get()(now_ns)
         for condition in conditions:

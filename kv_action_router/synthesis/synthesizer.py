@@ -147,7 +147,7 @@ class BehaviorSynthesizer:
             return None
         if now_ns - self._match_ns > MATCH_VALIDITY_NS:
             return None
-        if not tracking.may_move(now_ns) or not tracking.sees_joints(now_ns):
+        if not tracking.may_move(now_ns) or not tracking.just_saw_joints(now_ns):
             return None
         execution = self.tasks.execution
         try:
