@@ -141,7 +141,8 @@ class BehaviorSynthesizer:
         self.tasks.watch(now_ns)
         tracking, motion = self.tracking, self.motion
         if self._decision_was_not_taken():
-            self._give_up(SynthesisError("the injector did not take the decision's chunk"), now_ns)
+            error = SynthesisError("the injector did not take the decision's chunk")
+            self._give_up(error, now_ns, blames_entry=False)
             return None
         if not self.due(now_ns):
             return None
@@ -267,10 +268,10 @@ class BehaviorSynthesizer:
 
     # --- small things -------------------------------------------------------------------------
 
-    def _give_up(self, error: SynthesisError, now_ns: int) -> None:
+    def _give_up(self, error: SynthesisError, now_ns: int, *, blames_entry: bool = True) -> None:
         """Ask for a fresh decision: the motion can't be joined to where the robot is."""
         self._report(error.error_code, f"motion is given up: {error}")
-        self.tasks.invalidate(str(error), now_ns)
+        self.tasks.invalidate(str(error), now_ns, blames_entry=blames_entry)
         self.tasks.execution = None
         self.motion.drop()
 

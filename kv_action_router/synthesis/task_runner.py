@@ -120,11 +120,17 @@ class TaskRunner:
         self._stopping_ns = now_ns
         self._motion.brake(now_ns)
 
-    def invalidate(self, reason: str, now_ns: int) -> None:
-        """Throw the decision in force away, stop on the path and ask for a fresh one."""
+    def invalidate(self, reason: str, now_ns: int, *, blames_entry: bool = True) -> None:
+        """Throw the decision in force away, stop on the path and ask for a fresh one.
+
+        Args:
+            reason: for people.
+            now_ns: CLOCK_MONOTONIC [ns].
+            blames_entry: the entry that was reused has failed; false where it was never tried.
+        """
         if self.stack.status != TaskStatus.RUNNING or self.stack.awaiting:
             return
-        self._end_execution(reason)
+        self._end_execution(reason if blames_entry else "")
         self._motion.brake(now_ns)
         self.stack.invalidate(now_ns)
 
@@ -160,9 +166,9 @@ class TaskRunner:
     def watch(self, now_ns: int) -> None:
         """React to what the injector and the time say."""
         stack = self.stack
-        if reason := self._motion.lost_by_injector():
+        if self._motion.lost_by_injector():
             self._motion.drop()
-            self._end_execution(reason if stack.status == TaskStatus.RUNNING else "")
+            self._end_execution("")  # a stop or a fail-safe says nothing about the entry
         if not stack.frames:
             return
         if stack.status == TaskStatus.RUNNING:

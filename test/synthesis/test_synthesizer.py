@@ -144,6 +144,30 @@ def test_hit_that_misses_its_tolerance_is_a_false_hit(rig: Rig, task: TaskDefini
     assert update.error > task.stages[0].tolerance
 
 
+@pytest.mark.parametrize("what", ["not taken", "stopped"])
+def test_an_entry_is_not_blamed_for_what_it_was_never_tried_for(
+    rig: Rig, task: TaskDefinition, what: str
+) -> None:
+    rig.start(task)
+    rig.arrive()
+    behavior = rig.synthesizer.tasks.updates[0].behavior
+    other = Rig(rig.model, rig.config)
+    other.entries["touch_approach_v1"] = (41, behavior)
+    if what == "not taken":
+        other.needs_decision, other.late_decisions = True, 1
+    start(other, task)
+    if what == "stopped":
+        other.run(0.3)
+        other.state, other.velocity, other.chunk = InjectorState.STOPPED, np.zeros(6), None
+        other.epoch += 1
+        other.run(0.05)
+        other.state = InjectorState.HOLD
+    other.run_until(lambda: other.stack.decision_id > 10)
+    other.arrive()
+    assert not any(update.false_hit for update in other.synthesizer.tasks.updates)
+    assert other.stack.counters.stages_completed == 1
+
+
 def test_lost_entry_asks_for_a_fresh_decision(rig: Rig, task: TaskDefinition) -> None:
     rig.start(task)
     rig.arrive()
