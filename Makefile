@@ -1,8 +1,9 @@
 # Two commands set everything up and run it: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test lint clean
+.PHONY: help setup build demo test bench lint clean
 
 CYCLES ?= 20
+BENCHMARKS := loop episode node_kills
 # -P: the checkout is not put on the path, where launch/ would pass for the launch package.
 PYTHON_OF_WORKSPACE := .venv/bin/python -P
 # Tests must not hear other robots' nodes, nor be heard; rendering must not need a screen.
@@ -22,6 +23,12 @@ demo: setup  ## Touch CYCLES=20 targets in the simulation; report in build/repor
 
 test: setup  ## All tests: the fast ones first, then real processes over DDS (PYTEST_ARGS=...)
 	@$(TEST_ENVIRONMENT) $(PYTHON_OF_WORKSPACE) -m pytest $(PYTEST_ARGS)
+
+bench: setup  ## Benchmarks: loop, episode, kills; reports in build/reports (CHECK=1 fails on what falls short)
+	@failed=0; for name in $(BENCHMARKS); do \
+	  printf '\n=== %s\n' "$$name"; \
+	  MUJOCO_GL=egl .venv/bin/python benchmarks/$$name.py $(if $(CHECK),--check) || failed=1; \
+	done; exit $$failed
 
 lint:  ## Style, format, types, layers
 	@tools/setup.sh lint

@@ -20,7 +20,8 @@ os.environ.setdefault("MUJOCO_GL", "egl")
 from rich.console import Console
 from rich.table import Table
 
-from kv_action_router.reporting.bounds import Bound, at, broken
+from kv_action_router.reporting.benchmark import conclude
+from kv_action_router.reporting.bounds import Bound, at
 from kv_action_router.reporting.statistics import lower_confidence_bound, quantiles
 from kv_action_router.simulation.episode import Cycle, Episode, EpisodeConfig
 from kv_action_router.simulation.sight import rendered_images
@@ -74,17 +75,12 @@ def main() -> int:
     with Episode(rendered_images, config) as episode:
         cycles = [episode.touch() for _ in range(options.cycles)]
     figures = summarize(cycles)
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(json.dumps(figures, indent=2) + "\n")
     table = Table("figure", "value", title=f"{options.cycles} cycles, seed {options.seed}")
     for name, value in figures.items():
         table.add_row(name, json.dumps(value))
     console = Console()
     console.print(table)
-    short = broken(figures, BOUNDS, essential_only=False)
-    for line in short:
-        console.print(f"falls short: {line}")
-    return 1 if short and options.check else 0
+    return conclude(figures, BOUNDS, options.output, console, check=options.check)
 
 
 if __name__ == "__main__":

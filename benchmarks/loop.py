@@ -31,7 +31,8 @@ from rich.table import Table
 
 from kv_action_router import realtime
 from kv_action_router.injection.lateness import LatenessMeter
-from kv_action_router.reporting.bounds import Bound, at, broken
+from kv_action_router.reporting.benchmark import conclude
+from kv_action_router.reporting.bounds import Bound, at
 from kv_action_router.reporting.statistics import quantiles
 
 PRIORITY = 60
@@ -222,16 +223,10 @@ def main() -> int:
     for case in CASES:
         with console.status(name_of(*case)):
             report[name_of(*case)] = measure(*case, options.seconds)
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(json.dumps(report, indent=2) + "\n")
     console.print(show(report))
     if refusal := report["loop_1000_fifo_loaded"]["refusal"]:
         console.print(refusal)
-    short = broken(report, BOUNDS, essential_only=False)
-    for line in short:
-        console.print(f"falls short: {line}")
-    console.print(f"report: {options.output}")
-    return 1 if short and options.check else 0
+    return conclude(report, BOUNDS, options.output, console, check=options.check)
 
 
 if __name__ == "__main__":
