@@ -148,8 +148,8 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
     def _on_wake(self, now_ns: int) -> None:
         synthesizer = self.synthesizer
         tasks = synthesizer.tasks
-        conditions = self._streams.take_conditions()
-        match = self._streams.take_match(synthesizer, now_ns)
+        match = self._streams.take_match(synthesizer, now_ns)  # raises what it cannot read ...
+        conditions = self._streams.take_conditions()  # ... and then no condition is lost
         asked = bool(conditions) or not self._commands.empty()
         tick_is_due = now_ns >= self._tick_due_ns
         if asked or match is not None or tick_is_due or synthesizer.due(now_ns):
