@@ -49,7 +49,8 @@ def test_streams_come_in_proportion(robot: RobotModel) -> None:
     counts = outputs.counts
     assert not errors
     assert counts["poll_commands"] in (counts["joints"], counts["joints"] + 1)
-    assert abs(counts["imu"] - 0.4 * counts["joints"]) <= 1.0
+    assert abs(counts["wrench"] - 0.5 * counts["joints"]) <= 1.0
+    assert abs(counts["imu"] - 0.2 * counts["joints"]) <= 1.0
     assert abs(counts["drives"] - 0.1 * counts["joints"]) <= 1.0
     assert abs(counts["image"] - 0.06 * counts["joints"]) <= 1.0
 
