@@ -1,7 +1,8 @@
 """Watches a running system and writes down what a report needs. Changes nothing.
 
-Subscriptions: ``cache_match``, ``execution_feedback``, ``entry_update``, ``failure_event``,
-``stop``, ``simulation/truth``, ``actuator_injector/loop_statistics``, the five heartbeats.
+Subscriptions: ``cache_match``, ``trajectory_chunk``, ``execution_feedback``, ``entry_update``,
+``failure_event``, ``stop``, ``simulation/truth``, ``actuator_injector/loop_statistics``, the five
+heartbeats.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 from rclpy.node import Node
 
-from kv_action_router.contracts import InjectorEvent, InjectorState, MissReason, Stage, Trigger
+from kv_action_router.contracts import ChunkKind, InjectorEvent, InjectorState, Stage, Trigger
 from kv_action_router.msg import (
     CacheMatch,
     EntryUpdate,
@@ -23,6 +24,7 @@ from kv_action_router.msg import (
     LoopStatistics,
     SimulationTruth,
     Stop,
+    TrajectoryChunk,
 )
 from kv_action_router.reporting.records import (
     LoopCounters,
@@ -42,12 +44,13 @@ from kv_action_router.ros.topics import (
     LOOP_STATISTICS,
     SIMULATION_TRUTH,
     STOP,
+    TRAJECTORY_CHUNK,
 )
 from kv_action_router.ros.wire.reader import FieldReader, message_from_bytes
 
 _DRAIN_S = 0.1
 _TRACKING_SAMPLES = 6000
-_KEPT_MATCHES = 4096
+_KEPT_DECISIONS = 4096
 _KEPT_IMAGES = 16
 
 
@@ -73,17 +76,9 @@ class RunObserver:
         self._plane = DataPlane(node)
         self._matches = self._plane.reader(CACHE_MATCH, profile=qos.log_stream(), raw=True)
         self._feedback = self._plane.reader(EXECUTION_FEEDBACK, profile=qos.log_stream(), raw=True)
-        self._match_fields = FieldReader(
-            CacheMatch,
-            (
-                "trigger",
-                "is_decision",
-                "hit",
-                "miss_reason",
-                "decision.trace_id",
-                "decision.stage_monotonic_ns",
-            ),
-        )
+        self._chunks = self._plane.reader(TRAJECTORY_CHUNK, profile=qos.log_stream(), raw=True)
+        self._match_fields = FieldReader(CacheMatch, ("trigger", "decision.stage_monotonic_ns"))
+        self._chunk_fields = FieldReader(TrajectoryChunk, ("kind", "entry_id", "decision.trace_id"))
         self._event_field = FieldReader(ExecutionFeedback, ("event",))
         self._drain = PeriodicThread(_DRAIN_S, self._take_all, _raise, name="observer")
         subscribe = node.create_subscription
@@ -121,9 +116,11 @@ class RunObserver:
     # --- the drain's thread --------------------------------------------------------------------
 
     def _take_all(self) -> None:
-        """Take what came. A match is published before the feedback of its chunk: matches first."""
+        """Take what came; a chunk is published before the feedback of its first command."""
         while (sample := self._matches.take()) is not None:
             self._on_match(sample.message)
+        while (sample := self._chunks.take()) is not None:
+            self._on_chunk(sample.message)
         while (sample := self._feedback.take()) is not None:
             if self._event_field.read(sample.message) != (InjectorEvent.NONE,):
                 self._on_feedback(message_from_bytes(ExecutionFeedback, sample.message))
@@ -131,13 +128,20 @@ class RunObserver:
     def _on_match(self, data: bytes) -> None:
         fields = self._match_fields.read(data)
         assert fields is not None  # a match holds no sequence of messages
-        trigger, is_decision, hit, miss_reason, trace_id, times = fields
+        trigger, times = fields
         if trigger == Trigger.IMAGE:
             self._image_origins_ns.append(times[Stage.ORIGIN])
-        if not is_decision or miss_reason == MissReason.NO_TARGET:
+
+    def _on_chunk(self, data: bytes) -> None:
+        fields = self._chunk_fields.read(data)
+        if fields is None:  # timed outputs stand before what is read
+            chunk = message_from_bytes(TrajectoryChunk, data)
+            fields = chunk.kind, chunk.entry_id, chunk.decision.trace_id
+        kind, entry_id, trace_id = fields
+        if kind != ChunkKind.DECISION:
             return
-        self._kinds[trace_id] = "hit" if hit else "miss"
-        if len(self._kinds) > _KEPT_MATCHES:
+        self._kinds[trace_id] = "hit" if entry_id else "miss"
+        if len(self._kinds) > _KEPT_DECISIONS:
             del self._kinds[next(iter(self._kinds))]
 
     def _on_feedback(self, message: ExecutionFeedback) -> None:
