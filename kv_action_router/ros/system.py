@@ -33,8 +33,8 @@ PRIORITIES = {
     "behavior_synthesizer": 30,
     "cache_manager": 20,
     "soft_stages": 20,
+    "failure_monitor": 15,  # short rounds: behind the encoder's long ones it would pass for dead
     "task_key_encoder": 10,
-    "failure_monitor": 8,
 }
 RECEIVES_OR_SENDS_IMAGES = frozenset((SIMULATION, "task_key_encoder"))
 HEARTBEAT_PRIORITY = 55  # a busy node is not a dead one
