@@ -44,11 +44,6 @@ class Tracking:
         """The injector's epoch, as its newest feedback says; 0 = never heard."""
         return 0 if self.feedback is None else self.feedback.epoch
 
-    def hears_injector(self, now_ns: int) -> bool:
-        """Say whether the feedback is fresh."""
-        feedback = self.feedback
-        return feedback is not None and now_ns - feedback.monotonic_ns <= self._feedback_limit_ns
-
     def may_move(self, now_ns: int) -> bool:
         """Say whether the injector would take a chunk now."""
         feedback = self.feedback

@@ -53,17 +53,17 @@ class Bench:
             entry_in_force=lambda: self.entry_id,
             on_failure=self.failures.append,
         )
-        self.running = True
+        self.closing = threading.Event()
         self.spins = True
         self.thread = threading.Thread(target=self.spin)
         self.thread.start()
 
     def spin(self) -> None:
-        while self.running:
+        while not self.closing.is_set():
             if self.spins:
                 self.executor.spin_once(timeout_sec=0.02)
             else:
-                time.sleep(0.005)
+                self.closing.wait()
 
     def serve(self, service: topics.Service) -> None:
         self.node.create_service(service.type, service.name, self.answer)
@@ -85,7 +85,7 @@ class Bench:
         )
 
     def close(self) -> None:
-        self.running = False
+        self.closing.set()
         self.thread.join()
         self.responder.destroy()
         self.executor.shutdown()

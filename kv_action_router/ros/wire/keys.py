@@ -11,10 +11,9 @@ from kv_action_router import contracts
 from kv_action_router.contracts import JointSample, Pose, Stage, TargetEstimate, Trigger
 from kv_action_router.errors import InputError
 from kv_action_router.msg import TaskKey
-from kv_action_router.ros.conversions import key_from_msg
 from kv_action_router.ros.conversions.fields import enum_from_field
 from kv_action_router.ros.wire import decisions
-from kv_action_router.ros.wire.reader import FieldReader, message_from_bytes
+from kv_action_router.ros.wire.reader import FieldReader
 from kv_action_router.ros.wire.writer import FieldWriter
 
 _POSE = (
@@ -76,8 +75,7 @@ class KeyReader:
             InputError: not complete, unknown trigger, or arrays of unequal size.
         """
         v = self._reader.read(data)
-        if v is None:
-            return key_from_msg(message_from_bytes(TaskKey, data))
+        assert v is not None  # a key holds no sequence of messages
         decision = decisions.decision(v)
         trigger_id, vector, target_age, scene_age, body_age, masked = v[_OWN_AT:_TARGET_AT]
         trigger = trigger_of(trigger_id)

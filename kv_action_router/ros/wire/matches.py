@@ -18,7 +18,6 @@ from kv_action_router.contracts import (
 )
 from kv_action_router.errors import InputError
 from kv_action_router.msg import CacheMatch
-from kv_action_router.ros.conversions import match_from_msg
 from kv_action_router.ros.conversions.fields import enum_from_field
 from kv_action_router.ros.wire import decisions
 from kv_action_router.ros.wire.keys import (
@@ -30,7 +29,7 @@ from kv_action_router.ros.wire.keys import (
     target_values,
     trigger_of,
 )
-from kv_action_router.ros.wire.reader import FieldReader, message_from_bytes
+from kv_action_router.ros.wire.reader import FieldReader
 from kv_action_router.ros.wire.writer import FieldWriter
 
 _OWN = (
@@ -140,8 +139,7 @@ class MatchReader:
             InputError: not complete, unknown trigger or reason, or arrays of unequal size.
         """
         v = self._reader.read(data)
-        if v is None:
-            return match_from_msg(message_from_bytes(CacheMatch, data))
+        assert v is not None  # a match holds no sequence of messages
         decision = decisions.decision(v)
         trigger_id, hit, is_decision, miss, *own = v[_OWN_AT:_BEHAVIOR_AT]
         trigger = trigger_of(trigger_id)
