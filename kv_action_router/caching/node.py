@@ -26,6 +26,7 @@ from kv_action_router.msg import EntryUpdate, FailureEvent
 from kv_action_router.robots.execution_values import load_execution_value
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.ros import topics
+from kv_action_router.ros.bytes_publisher import BytesPublisher
 from kv_action_router.ros.conversions import (
     entry_update_from_msg,
     execution_value_to_msg,
@@ -34,7 +35,7 @@ from kv_action_router.ros.conversions import (
 from kv_action_router.ros.conversions.statistics import cache_report_to_msg
 from kv_action_router.ros.lifecycle import StageNode
 from kv_action_router.ros.process import run
-from kv_action_router.ros.streams import BytesPublisher, DataLoop
+from kv_action_router.ros.streams import DataLoop
 from kv_action_router.ros.wire import FeedbackGlance, KeyReader, MatchWriter
 from kv_action_router.srv import InvalidateCache, QueryCache, SetDomainIsolation
 

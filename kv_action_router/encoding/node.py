@@ -26,11 +26,12 @@ from kv_action_router.errors import EncodingError, ImageError
 from kv_action_router.msg import TaskState
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.ros import topics
+from kv_action_router.ros.bytes_publisher import BytesPublisher
 from kv_action_router.ros.conversions import task_state_from_msg
 from kv_action_router.ros.encoder_streams import EncoderStreams
 from kv_action_router.ros.lifecycle import StageNode
 from kv_action_router.ros.process import run
-from kv_action_router.ros.streams import BytesPublisher, DataLoop
+from kv_action_router.ros.streams import DataLoop
 from kv_action_router.ros.wire import KeyWriter, ObstacleWriter
 
 _EVENT_PERIOD, _WARNING_PERIOD = 1.0, 5.0  # [s] between two events, or warnings, of a kind

@@ -12,8 +12,8 @@ from rclpy.node import Node
 from kv_action_router.injection.config import InjectionConfig
 from kv_action_router.injection.outputs import Output, make_output
 from kv_action_router.ros import qos
+from kv_action_router.ros.bytes_publisher import BytesPublisher
 from kv_action_router.ros.command_watch import CommandWatch
-from kv_action_router.ros.streams import BytesPublisher
 from kv_action_router.ros.topics import Topic
 from kv_action_router.ros.wire import FieldWriter
 

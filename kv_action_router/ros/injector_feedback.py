@@ -9,7 +9,7 @@ from rclpy.node import Node
 from kv_action_router.contracts import Decision
 from kv_action_router.injection.feedback import FIELDS
 from kv_action_router.ros import topics
-from kv_action_router.ros.streams import BytesPublisher
+from kv_action_router.ros.bytes_publisher import BytesPublisher
 from kv_action_router.ros.wire import FieldWriter, decisions
 
 

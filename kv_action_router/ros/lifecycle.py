@@ -8,7 +8,6 @@ logged with its traceback, the transition fails, and the node lives in the state
 from __future__ import annotations
 
 import gc
-import threading
 import time
 import traceback
 from collections.abc import Callable
@@ -21,18 +20,14 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from kv_action_router import realtime
 from kv_action_router.configuration import Configuration, parameter
 from kv_action_router.errors import ConfigError, RouterError
-from kv_action_router.msg import DecisionHeader, FailureEvent, Heartbeat
+from kv_action_router.msg import DecisionHeader, FailureEvent
 from kv_action_router.ros import parameters
-from kv_action_router.ros.periodic import PeriodicThread
-from kv_action_router.ros.qos import HEARTBEAT_PERIOD_MS
-from kv_action_router.ros.streams import BytesPublisher, DataPlane
+from kv_action_router.ros.heartbeat import Heartbeat
+from kv_action_router.ros.streams import DataPlane
 from kv_action_router.ros.topics import FAILURE_EVENT, HEARTBEATS
-from kv_action_router.ros.wire import FieldWriter
 
 C = TypeVar("C", bound=Configuration)
 
-_BEAT_NS = (HEARTBEAT_PERIOD_MS - 6) * 1_000_000  # rounds come when they come: rather too soon
-_SILENT_NS = (HEARTBEAT_PERIOD_MS + 5) * 1_000_000  # after it the heartbeat's own thread steps in
 _SEVERITIES = {
     FailureEvent.SEVERITY_INFO: "info",
     FailureEvent.SEVERITY_WARNING: "warning",
@@ -93,13 +88,7 @@ class StageNode(LifecycleNode, Generic[C]):
         self.config: C
         self._plane: DataPlane | None = None
         self._loops: list[Loop] = []
-        self._beats = self._beat_ns = 0
-        self._beating = threading.Lock()
-        self._heartbeat_writer = FieldWriter(
-            Heartbeat, ("node", "monotonic_ns", "sequence", "lifecycle_state", "epoch")
-        )
-        self._heartbeat_publisher: BytesPublisher | None = None
-        self._heartbeat: PeriodicThread | None = None
+        self._heartbeat: Heartbeat | None = None
         self._state_id = State.PRIMARY_STATE_UNCONFIGURED
         self._counts: dict[tuple[int, str], int] = {}
         self._failure_publisher = self.create_publisher(
@@ -146,11 +135,9 @@ class StageNode(LifecycleNode, Generic[C]):
         loop.start()
 
     def start_beating_loop(self, loop: BeatingLoop) -> None:
-        """Start a loop that comes round every 20 ms at least, and sends the heartbeats too.
-
-        A thread that wakes up for a heartbeat alone costs three times as much.
-        """
-        loop.on_round = self._beat
+        """Start a loop that comes round every 20 ms at least, and sends the heartbeats too."""
+        if self._heartbeat is not None:
+            loop.on_round = self._heartbeat.beat
         self.start_loop(loop)
 
     def loop_failed(self, error: Exception) -> None:
@@ -278,15 +265,15 @@ class StageNode(LifecycleNode, Generic[C]):
             raise
         topic = HEARTBEATS.get(self.get_name())
         if topic is not None:
-            self._heartbeat_publisher = BytesPublisher(self, topic)
-            self._heartbeat = PeriodicThread(
-                HEARTBEAT_PERIOD_MS / 1e3,
-                self._beat_if_silent,
-                self.loop_failed,
-                name="heartbeat",
+            self._heartbeat = Heartbeat(
+                self,
+                topic,
+                state=lambda: (self._state_id, self.epoch),
+                has_loops=lambda: bool(self._loops),
+                hangs=self._hangs,
+                on_error=self.loop_failed,
                 priority=parameters.load(self, NodeConfig).heartbeat_priority,
             )
-            self._heartbeat.start()
         effective = ", ".join(
             f"{name}={getattr(self.config, name)!r}" for name in self._configuration.parameters()
         )
@@ -311,9 +298,7 @@ class StageNode(LifecycleNode, Generic[C]):
     def _cleanup(self) -> None:
         if self._heartbeat is not None:
             self._heartbeat.stop()
-            if self._heartbeat_publisher is not None:
-                self._heartbeat_publisher.close()
-            self._heartbeat = self._heartbeat_publisher = None
+            self._heartbeat = None
         self.cleanup_stage()
         if self._plane is not None:
             self._plane.destroy()
@@ -325,28 +310,8 @@ class StageNode(LifecycleNode, Generic[C]):
         if self._plane is not None:
             self._cleanup()
 
-    def _beat_if_silent(self) -> None:
-        now = time.monotonic_ns()
-        if not self._loops or now - self._beat_ns > _SILENT_NS:
-            self._beat(now)
-
-    def _beat(self, now_ns: int) -> None:
-        """Send a heartbeat when one is due; by a loop behind its rounds, else by a thread."""
-        if now_ns - self._beat_ns < _BEAT_NS or not self._beating.acquire(blocking=False):
-            return  # the other one is at it
-        try:
-            for loop in self._loops:
-                if not loop.alive(now_ns):
-                    return  # a node whose data loop hangs is not alive
-            self._beat_ns = now_ns
-            self._beats += 1
-            values = (self.get_name(), now_ns, self._beats, self._state_id, self.epoch)
-            if self._heartbeat_publisher is not None:
-                self._heartbeat_publisher.publish(self._heartbeat_writer.write(values))
-        except Exception as error:
-            self.loop_failed(error)
-        finally:
-            self._beating.release()
+    def _hangs(self, now_ns: int) -> bool:
+        return any(not loop.alive(now_ns) for loop in self._loops)
 
     def _autostart(self) -> None:
         self._autostart_timer.cancel()

@@ -11,6 +11,7 @@ from rclpy.node import Node
 
 from kv_action_router.contracts import FloatArray
 from kv_action_router.ros import topics
+from kv_action_router.ros.bytes_publisher import BytesPublisher
 from kv_action_router.ros.sensor_messages import (
     camera_info_writer,
     drive_state_writer,
@@ -20,7 +21,6 @@ from kv_action_router.ros.sensor_messages import (
     stamp_of,
     wrench_writer,
 )
-from kv_action_router.ros.streams import BytesPublisher
 
 BASE_FRAME = "base_link"
 TOOL_FRAME = "tool0"

@@ -28,10 +28,11 @@ from kv_action_router.msg import Stop
 from kv_action_router.msg import TaskState as TaskStateMessage
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.ros import topics
+from kv_action_router.ros.bytes_publisher import BytesPublisher
 from kv_action_router.ros.conversions import entry_update_to_msg, task_state_to_msg
 from kv_action_router.ros.lifecycle import StageNode
 from kv_action_router.ros.process import run
-from kv_action_router.ros.streams import BytesPublisher, DataLoop
+from kv_action_router.ros.streams import DataLoop
 from kv_action_router.ros.synthesizer_streams import SynthesizerStreams
 from kv_action_router.ros.task_server import TaskServer, course_of
 from kv_action_router.ros.wire import ChunkWriter
