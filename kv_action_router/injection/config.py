@@ -119,7 +119,7 @@ class InjectionConfig(Configuration):
         0.01, "a joint at rest is not faster", unit="rad/s", minimum=0.001, maximum=0.1
     )
     publish_margin: float = parameter(
-        0.002,
+        0.003,
         "what is left of a trigger's 15 ms when the command goes out, at least",
         unit="s",
         minimum=0.0,
