@@ -207,6 +207,35 @@ class Decision:
     stamp_ns: int = 0  # header stamp of the trigger sample: orders and correlates only
     frame_id: str = ""
 
+    def numbered(
+        self,
+        *,
+        trace_id: int,
+        trigger_monotonic_ns: int,
+        stage_ns: tuple[int, int, int, int, int],
+        sequence: int,
+        epoch: int,
+        decision_id: int,
+        stamp_ns: int,
+    ) -> Decision:
+        """Return the same texts with other numbers; a third of what ``replace`` costs."""
+        return Decision(
+            trace_id,
+            trigger_monotonic_ns,
+            stage_ns,
+            sequence,
+            epoch,
+            decision_id,
+            self.domain,
+            self.source_domain,
+            self.robot_id,
+            self.encoder_id,
+            self.scene,
+            self.intent_id,
+            stamp_ns,
+            self.frame_id,
+        )
+
     def at_stage(self, stage: Stage, monotonic_ns: int) -> tuple[int, int, int, int, int]:
         """Return ``stage_ns`` with one time filled in."""
         times = list(self.stage_ns)

@@ -1,8 +1,4 @@
-"""What travels with a chunk: the header of what it answers, with its own sequence and time.
-
-Written out field by field: a chunk goes out every 20 ms, ``dataclasses.replace`` costs as much as
-its samples.
-"""
+"""What travels with a chunk: the header of what it answers, with its own sequence and time."""
 
 from __future__ import annotations
 
@@ -19,21 +15,14 @@ def answering(decision: Decision, sequence: int, epoch: int, chunk_ns: int) -> D
         chunk_ns: CLOCK_MONOTONIC when the chunk was made [ns].
     """
     origin, key, match, _, command = decision.stage_ns
-    return Decision(
+    return decision.numbered(
         trace_id=decision.trace_id,
         trigger_monotonic_ns=decision.trigger_monotonic_ns,
         stage_ns=(origin, key, match, chunk_ns, command),
         sequence=sequence,
         epoch=epoch,
         decision_id=decision.decision_id,
-        domain=decision.domain,
-        source_domain=decision.source_domain,
-        robot_id=decision.robot_id,
-        encoder_id=decision.encoder_id,
-        scene=decision.scene,
-        intent_id=decision.intent_id,
         stamp_ns=decision.stamp_ns,
-        frame_id=decision.frame_id,
     )
 
 
@@ -48,19 +37,12 @@ def continuing(
         decision_id: in force.
         sequence, epoch, chunk_ns: as for :func:`answering`.
     """
-    return Decision(
+    return newest.numbered(
         trace_id=0,
         trigger_monotonic_ns=trigger_ns,
         stage_ns=(0, 0, 0, chunk_ns, 0),
         sequence=sequence,
         epoch=epoch,
         decision_id=decision_id,
-        domain=newest.domain,
-        source_domain=newest.source_domain,
-        robot_id=newest.robot_id,
-        encoder_id=newest.encoder_id,
-        scene=newest.scene,
-        intent_id=newest.intent_id,
         stamp_ns=newest.stamp_ns,
-        frame_id=newest.frame_id,
     )
