@@ -11,7 +11,8 @@ import numpy as np
 from rclpy.serialization import deserialize_message
 
 from kv_action_router.errors import InputError
-from kv_action_router.ros.wire.schema import ENCAPSULATION, Leaf, leaves
+from kv_action_router.ros.wire.schema import ENCAPSULATION, Leaf, aligned, leaves
+from kv_action_router.ros.wire.texts import Decoder, text_decoder, texts_decoder
 
 # Reads one part of a message: (data, offset, values so far) -> offset behind it.
 _Step = Callable[[bytes, int, list[Any]], int]
@@ -132,7 +133,8 @@ def _step(leaf: Leaf, order: str, *, asked: bool, array: bool, texts: list[str])
     if leaf.element is not None:
         return _messages(leaf, order, texts)
     if not leaf.code:
-        return _text(order, asked) if leaf.count is None else _texts(leaf.count, order, asked)
+        decode = text_decoder(order) if leaf.count is None else texts_decoder(order, leaf.count)
+        return _block(decode, asked=asked)
     if leaf.count == -1:
         return _sequence(leaf, order, asked=asked, array=array)
     return _array(leaf, order, array=array)
@@ -216,60 +218,21 @@ def _reader_of(leaf: Leaf, order: str, count: int, *, array: bool) -> Callable[[
     return lambda data, offset: np.frombuffer(data, kind, count, offset).astype(native)
 
 
-def _text(order: str, asked: bool) -> _Step:
-    size_of = struct.Struct(order + "I").unpack_from
-    block, value = b"\xff" * 8, ""  # as it came last: its size and its bytes
+def _block(decode: Decoder, *, asked: bool) -> _Step:
+    """Read a text or texts; they are decoded when their bytes change only."""
+    block, value = b"\xff" * 8, None  # as it came last
 
     def step(data: bytes, offset: int, values: list[Any]) -> int:
         nonlocal block, value
         offset += -offset & 3
         if not data.startswith(block, offset):
-            value, end = _decoded(data, offset, size_of)
+            value, end = decode(data, offset)
             block = data[offset:end]
         if asked:
             values.append(value)
         return offset + len(block)
 
     return step
-
-
-def _texts(fixed: int, order: str, asked: bool) -> _Step:
-    size_of = struct.Struct(order + "I").unpack_from
-    block, value = b"\xff" * 8, ()
-
-    def step(data: bytes, offset: int, values: list[Any]) -> int:
-        nonlocal block, value
-        offset += -offset & 3
-        if not data.startswith(block, offset):
-            value, end = _all_decoded(data, offset, fixed, size_of)
-            block = data[offset:end]
-        if asked:
-            values.append(value)
-        return offset + len(block)
-
-    return step
-
-
-def _all_decoded(
-    data: bytes, offset: int, fixed: int, size_of: Callable[..., tuple[int]]
-) -> tuple[Any, int]:
-    count = fixed
-    if fixed == -1:
-        (count,) = size_of(data, offset)
-        offset += 4
-    texts = []
-    for _ in range(count):
-        text, offset = _decoded(data, offset + (-offset & 3), size_of)
-        texts.append(text)
-    return tuple(texts), offset
-
-
-def _decoded(data: bytes, offset: int, size_of: Callable[..., tuple[int]]) -> tuple[str, int]:
-    (size,) = size_of(data, offset)
-    end = offset + 4 + size
-    if end > len(data):
-        raise IndexError
-    return data[offset + 4 : end].rstrip(b"\0").decode(), end
 
 
 def _messages(leaf: Leaf, order: str, texts: list[str]) -> _Step:
@@ -310,8 +273,3 @@ def _messages(leaf: Leaf, order: str, texts: list[str]) -> _Step:
         return offset
 
     return step
-
-
-def aligned(offset: int, size: int) -> int:
-    """Return the next multiple of ``size`` behind the encapsulation."""
-    return offset + (ENCAPSULATION - offset) % size

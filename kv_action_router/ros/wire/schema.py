@@ -82,3 +82,8 @@ def _fields(kind: Any) -> tuple[tuple[str, Any], ...]:
 def _load(kind: NamespacedType) -> type:
     loaded: type = getattr(importlib.import_module(".".join(kind.namespaces)), kind.name)
     return loaded
+
+
+def aligned(offset: int, size: int) -> int:
+    """Return the next multiple of ``size`` behind the encapsulation."""
+    return offset + (ENCAPSULATION - offset) % size

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from kv_action_router.errors import InputError
-from kv_action_router.ros.wire.reader import aligned
-from kv_action_router.ros.wire.schema import ENCAPSULATION, Leaf, leaves
+from kv_action_router.ros.wire.schema import ENCAPSULATION, Leaf, aligned, leaves
+from kv_action_router.ros.wire.texts import encode_array, encode_sequence, encode_text
 
 # Writes one part: (values, offset, pieces so far: bytes or arrays) -> offset behind it.
 _Step = Callable[[Sequence[Any], int, list[Any]], int]
@@ -161,10 +161,10 @@ def _step(item: _Item) -> _Step:
     if leaf.code:
         return _array(leaf, item.index)
     if leaf.count is None:
-        return _block(item.index, _encoded)
+        return _block(item.index, encode_text)
     if leaf.count == -1:
-        return _block(item.index, _encoded_sequence)
-    return _block(item.index, _encoded_array)
+        return _block(item.index, encode_sequence)
+    return _block(item.index, encode_array)
 
 
 def _numbers(run: tuple[_Item, ...]) -> _Step:
@@ -246,19 +246,3 @@ def _block(index: int, encode: Callable[[Any], bytes]) -> _Step:
         return offset + padding + len(block)
 
     return step
-
-
-def _encoded(text: str) -> bytes:
-    data = text.encode()
-    return struct.pack("<I", len(data) + 1) + data + b"\0"
-
-
-def _encoded_array(texts: Sequence[str]) -> bytes:
-    block = b""
-    for text in texts:
-        block += bytes(-len(block) & 3) + _encoded(text)
-    return block
-
-
-def _encoded_sequence(texts: Sequence[str]) -> bytes:
-    return struct.pack("<I", len(texts)) + _encoded_array(texts)
