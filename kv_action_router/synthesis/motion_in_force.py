@@ -42,6 +42,18 @@ class MotionInForce:
         """Say whether the injector follows a reference."""
         return self._tracking.follows(reference, self._since_ns)
 
+    @property
+    def held_back(self) -> bool:
+        """Whether the robot left the reference although the injector followed it."""
+        return self.reference is not None and self._tracking.held_back(self.reference)
+
+    @property
+    def in_force(self) -> bool:
+        """Whether the injector follows the reference, or would if the robot did."""
+        return self.reference is not None and (
+            self.followed(self.reference) or self._tracking.held_back(self.reference)
+        )
+
     def begin(self, motion: Motion, now_ns: int, phase: float = 0.0) -> Reference:
         """Put a motion in force from now on."""
         if self.reference is None or not self.followed(self.reference):

@@ -127,7 +127,9 @@ class BehaviorSynthesizer:
             return self._decide(match, now_ns)
         execution = self.tasks.execution
         if execution is not None and execution.decision_hit and not match.hit:
-            self.tasks.invalidate(f"entry in force was lost: {match.reason}", now_ns)
+            self.tasks.invalidate(
+                f"entry in force was lost: {match.reason}", now_ns, blames_entry=False
+            )
             return None
         if match.trigger == Trigger.IMAGE:
             return self._follow(match, now_ns)
@@ -142,7 +144,7 @@ class BehaviorSynthesizer:
         tracking, motion = self.tracking, self.motion
         if self._decision_was_not_taken():
             error = SynthesisError("the injector did not take the decision's chunk")
-            self._give_up(error, now_ns, blames_entry=False)
+            self._give_up(error, now_ns)
             return None
         if not self.due(now_ns):
             return None
@@ -154,7 +156,7 @@ class BehaviorSynthesizer:
         try:
             motion.confirmed(None if execution is None else execution.stage, now_ns)
         except SynthesisError as error:
-            self._give_up(error, now_ns)
+            self._give_up(error, now_ns, blames_entry=motion.held_back)
             return None
         chunk = self._chunk(now_ns, None, ChunkKind.CONTINUATION)
         if not self.tasks.stack.active and motion.at_rest(now_ns):
@@ -177,7 +179,8 @@ class BehaviorSynthesizer:
             self._attempts += 1
             if self._attempts >= self._config.plan_attempts:
                 self._attempts = 0
-                self.tasks.fail(error.error_code, f"stage {stage.name!r}: {error}", now_ns)
+                text = f"stage {stage.name!r}: {error}"
+                self.tasks.fail(error.error_code, text, now_ns, blames_entry=False)
             return None
         ready_ns = self._clock()
         if self._too_old(match, ready_ns):
@@ -268,8 +271,11 @@ class BehaviorSynthesizer:
 
     # --- small things -------------------------------------------------------------------------
 
-    def _give_up(self, error: SynthesisError, now_ns: int, *, blames_entry: bool = True) -> None:
-        """Ask for a fresh decision: the motion can't be joined to where the robot is."""
+    def _give_up(self, error: SynthesisError, now_ns: int, *, blames_entry: bool = False) -> None:
+        """Ask for a fresh decision: the motion can't be joined to where the robot is.
+
+        The entry behind it is to blame only where the robot could not follow the motion.
+        """
         self._report(error.error_code, f"motion is given up: {error}")
         self.tasks.invalidate(str(error), now_ns, blames_entry=blames_entry)
         self.tasks.execution = None

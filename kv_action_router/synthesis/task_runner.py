@@ -120,13 +120,14 @@ class TaskRunner:
         self._stopping_ns = now_ns
         self._motion.brake(now_ns)
 
-    def invalidate(self, reason: str, now_ns: int, *, blames_entry: bool = True) -> None:
+    def invalidate(self, reason: str, now_ns: int, *, blames_entry: bool) -> None:
         """Throw the decision in force away, stop on the path and ask for a fresh one.
 
         Args:
             reason: for people.
             now_ns: CLOCK_MONOTONIC [ns].
-            blames_entry: the entry that was reused has failed; false where it was never tried.
+            blames_entry: the entry that was reused has failed; false where it was not tried, was
+                taken away, or its chunks came too late.
         """
         if self.stack.status != TaskStatus.RUNNING or self.stack.awaiting:
             return
@@ -134,9 +135,9 @@ class TaskRunner:
         self._motion.brake(now_ns)
         self.stack.invalidate(now_ns)
 
-    def fail(self, error_code: int, message: str, now_ns: int) -> None:
+    def fail(self, error_code: int, message: str, now_ns: int, *, blames_entry: bool) -> None:
         """End the task as failed and stop on the path."""
-        self._end_execution(message)
+        self._end_execution(message if blames_entry else "")
         self._motion.brake(now_ns)
         self.stack.fail(error_code, message)
 
@@ -150,7 +151,7 @@ class TaskRunner:
                 f"stage {condition.stage!r}: {condition.condition}: {condition.signal}"
                 f" {condition.value:.4g} (limit {condition.limit:.4g})"
             )
-            self.fail(SynthesisError.error_code, text, now_ns)
+            self.fail(SynthesisError.error_code, text, now_ns, blames_entry=True)
             return True
         error = math.nan
         if self._tracking.joints is not None:
@@ -173,7 +174,8 @@ class TaskRunner:
             return
         if stack.status == TaskStatus.RUNNING:
             if reason := stack.expired(now_ns):
-                self.fail(SynthesisError.error_code, reason, now_ns)
+                in_force = self._motion.in_force
+                self.fail(SynthesisError.error_code, reason, now_ns, blames_entry=in_force)
             elif (
                 self._motion.reference is None
                 and not stack.awaiting

@@ -93,6 +93,22 @@ class Tracking:
             return False
         return self._near(setpoint, reference.position(feedback.monotonic_ns))
 
+    def held_back(self, reference: Reference) -> bool:
+        """Say whether the robot left a reference that the injector followed.
+
+        Where chunks came late it was the injector that left it: its set-point is then farther from
+        the reference than the robot from the set-point.
+        """
+        feedback = self.feedback
+        if feedback is None or feedback.state not in IN_FORCE:
+            return False
+        setpoint = self._ordered(feedback)
+        if setpoint is None:
+            return False
+        lag = np.abs(feedback.position - feedback.setpoint_position).max()
+        left = np.abs(setpoint - reference.position(feedback.monotonic_ns)).max()
+        return bool(lag > left)
+
     def _near(self, position: FloatArray, reference: FloatArray) -> bool:
         """Say whether all joints are inside the envelope; NaN is outside."""
         envelope = self._envelope

@@ -14,6 +14,8 @@ from kv_action_router.contracts import (
     TaskStatus,
     UpdateOperation,
 )
+from kv_action_router.errors import ReanchorError
+from kv_action_router.synthesis.decider import Decider
 from kv_action_router.synthesis.spline import Motion
 from kv_action_router.tasks.stages import TaskDefinition
 
@@ -168,6 +170,63 @@ def test_an_entry_is_not_blamed_for_what_it_was_never_tried_for(
     assert other.stack.counters.stages_completed == 1
 
 
+@pytest.mark.parametrize(
+    ("what", "blamed"),
+    [("starved", False), ("starved, then at rest", False), ("an arm that is held back", True)],
+)
+def test_an_entry_is_blamed_only_for_a_motion_that_the_arm_did_not_follow(
+    rig: Rig, task: TaskDefinition, what: str, blamed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the injector was not given in time says nothing about the motion."""
+
+    def refuse(*_: object) -> None:
+        raise ReanchorError("cached motion cannot be joined")
+
+    rig.start(task)
+    rig.arrive()
+    behavior = rig.synthesizer.tasks.updates[0].behavior
+    other = Rig(rig.model, rig.config)
+    other.entries["touch_approach_v1"] = (41, behavior)
+    start(other, task)
+    other.run(0.2)
+    with monkeypatch.context() as patch:
+        patch.setattr(Decider, "rejoin", refuse)
+        if what == "an arm that is held back":
+            other.offset = np.full(6, -0.2)
+        else:
+            other.answer_matches = False  # the cache is away: no continuations
+            other.run_until(lambda: other.state is InjectorState.RAMP)
+            if what == "starved, then at rest":
+                other.run(0.4)
+                other.state = InjectorState.HOLD
+            other.answer_matches = True
+        other.run_until(lambda: other.stack.decision_id > 10)
+    other.offset = np.zeros(6)
+    other.run_until(lambda: not other.stack.awaiting)
+    other.arrive()
+    updates = [(update.operation, update.false_hit) for update in other.synthesizer.tasks.updates]
+    failure = [(UpdateOperation.FAILURE, True)] if blamed else []
+    assert updates == [*failure, (UpdateOperation.SUCCESS, False)]
+
+
+@pytest.mark.parametrize(("starved", "failures"), [(False, 1), (True, 0)])
+def test_a_stage_that_times_out_blames_an_entry_only_if_its_motion_was_in_force(
+    rig: Rig, task: TaskDefinition, starved: bool, failures: int
+) -> None:
+    rig.start(task)
+    rig.arrive()
+    behavior = rig.synthesizer.tasks.updates[0].behavior
+    other = Rig(rig.model, rig.config)
+    other.entries["touch_approach_v1"] = (41, behavior)
+    start(other, task)
+    other.run(0.3)
+    other.answer_matches = not starved
+    other.run_until(lambda: not other.stack.active, 11.0)
+    assert other.stack.status == TaskStatus.FAILED
+    updates = other.synthesizer.tasks.updates
+    assert [update.operation for update in updates] == [UpdateOperation.FAILURE] * failures
+
+
 def test_lost_entry_asks_for_a_fresh_decision(rig: Rig, task: TaskDefinition) -> None:
     rig.start(task)
     rig.arrive()
@@ -183,6 +242,7 @@ def test_lost_entry_asks_for_a_fresh_decision(rig: Rig, task: TaskDefinition) ->
     other.run_until(lambda: not other.stack.awaiting)
     other.arrive()
     assert other.stack.counters.stages_completed == 1
+    assert not any(update.false_hit for update in other.synthesizer.tasks.updates)
     velocity_step, _ = other.largest_steps()
     assert velocity_step < float(rig.model.acceleration_limit.max()) * 1.1e-3
 
