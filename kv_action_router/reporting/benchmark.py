@@ -18,6 +18,17 @@ def write(report: dict[str, Any], path: Path) -> None:
     path.write_text(json.dumps(report, indent=2) + "\n")
 
 
+def judged(bound: Bound, report: dict[str, Any]) -> dict[str, Any]:
+    """Return a bound with the figure that it was held against, as data."""
+    return {
+        "name": bound.name,
+        "value": bound.value(report),
+        "compare": bound.compare,
+        "limit": bound.limit,
+        "holds": bound.holds(report),
+    }
+
+
 def conclude(
     report: dict[str, Any],
     bounds: Iterable[Bound],
@@ -29,13 +40,14 @@ def conclude(
     """Write a report and name each figure that falls short; return the exit code.
 
     Args:
-        report: figures.
+        report: figures; the file also holds what each bound said, under ``judged``.
         bounds: that they must keep.
         path: of the report.
         console: to print on.
         check: a figure that falls short makes the exit code 1.
     """
-    write(report, path)
+    bounds = tuple(bounds)
+    write({**report, "judged": [judged(bound, report) for bound in bounds]}, path)
     short = broken(report, bounds, essential_only=False)
     for line in short:
         console.print(f"falls short: {line}")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from scipy.stats import beta
+from scipy.stats import beta, binom
+
+_CURVE = (*np.linspace(0.0, 0.99, 100), 0.995, 0.998, 0.999, 0.9995, 0.9999, 1.0)
 
 
 def summary(values: Sequence[float]) -> dict[str, float | int | None]:
@@ -37,3 +40,57 @@ def lower_confidence_bound(successes: int, trials: int, confidence: float = 0.95
     if trials == 0 or successes == 0:
         return 0.0
     return float(beta.ppf(1.0 - confidence, successes, trials - successes + 1))
+
+
+def upper_confidence_bound(events: int, trials: int, confidence: float = 0.95) -> float:
+    """Return the exact (Clopper-Pearson) one-sided upper bound of the rate of an event."""
+    if events >= trials:
+        return 1.0
+    return float(beta.ppf(confidence, events + 1, trials - events))
+
+
+def quantile_interval(
+    values: Sequence[float], share: float, confidence: float = 0.95
+) -> tuple[float, float] | None:
+    """Return the distribution-free interval of a quantile, from order statistics.
+
+    Below and above its true value lie binomially many of the values (David and Nagaraja, Order
+    Statistics, 7.1). None where there are too few values for an upper end.
+    """
+    data = np.sort(np.asarray(values, dtype=float))
+    if not data.size:
+        return None
+    rest = (1.0 - confidence) / 2.0
+    low = int(binom.ppf(rest, data.size, share))
+    high = int(binom.ppf(1.0 - rest, data.size, share))
+    if high >= data.size:
+        return None
+    return float(data[max(0, low - 1)]), float(data[high])
+
+
+def distribution(values: Sequence[float]) -> dict[str, Any]:
+    """Return n, mean, median and tails, and the quantiles that a plot is drawn from.
+
+    Without values all but n are None.
+    """
+    data = np.asarray(values, dtype=float)
+    figures: dict[str, Any] = {"n": int(data.size), "mean": None, "curve": []}
+    figures |= quantiles(values, p50=0.5, p99=0.99, p999=0.999, max=1.0)
+    figures["p999_interval"] = quantile_interval(values, 0.999)
+    if data.size:
+        figures["mean"] = float(data.mean())
+        figures["curve"] = [
+            [float(share), float(value)]
+            for share, value in zip(_CURVE, np.quantile(data, _CURVE), strict=True)
+        ]
+    return figures
+
+
+def share_of(events: int, trials: int) -> dict[str, Any]:
+    """Return an event's share of the trials, and its exact upper bound at 95 %."""
+    return {
+        "events": events,
+        "trials": trials,
+        "share": events / trials if trials else None,
+        "upper_bound_95": upper_confidence_bound(events, trials) if trials else None,
+    }

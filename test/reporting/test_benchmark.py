@@ -25,5 +25,6 @@ def test_the_exit_code_says_what_falls_short(
     report = {"late": {"p99": p99}}
     path = tmp_path / "new" / "report.json"
     assert conclude(report, BOUNDS, path, Console(file=text, width=200), check=check) == code
-    assert json.loads(path.read_text()) == report
+    judged = {"name": "lateness", "value": p99, "compare": "<=", "limit": 5.0, "holds": p99 == 4.0}
+    assert json.loads(path.read_text()) == {**report, "judged": [judged]}
     assert ("falls short: lateness" in text.getvalue()) == (p99 is None or p99 > 5.0)
