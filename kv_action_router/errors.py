@@ -109,6 +109,18 @@ class DomainError(CachingError):
     error_code = 204
 
 
+class StoreError(CachingError):
+    """The cache's file cannot be read or written."""
+
+    error_code = 205
+
+
+class StoreInUseError(StoreError):
+    """Another process has the cache's file; the message names it."""
+
+    error_code = 206
+
+
 class SynthesisError(RouterError):
     """Stage 3 could not make a motion."""
 
