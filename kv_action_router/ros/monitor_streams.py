@@ -122,7 +122,7 @@ class MonitorStreams:
     def _watch(
         self, topic: Topic, *, profile: QoSProfile | None = None, raw: bool = False
     ) -> LatestReader[Any]:
-        reader = self._plane.reader(topic, profile=profile, raw=raw)
+        reader = self._plane.reader(topic, profile=profile or topic.profile(), raw=raw)
         # A driver's stream has no deadline of ours; every other profile does, or a lease.
         self._events.watch(reader, topic.name, timed=profile is None)
         self.watched.append(topic.name)

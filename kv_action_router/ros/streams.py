@@ -19,6 +19,7 @@ from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
+from kv_action_router.ros import qos
 from kv_action_router.ros.topics import Topic
 
 M = TypeVar("M")
@@ -82,14 +83,14 @@ class DataPlane:
 
         Args:
             topic: what to read.
-            profile: reader's profile; the publisher's own when None.
+            profile: reader's profile; None = the publisher's own, without events that nobody takes.
             raw: hand out serialized bytes instead of messages.
         """
         subscription = self._helper.create_subscription(
             topic.type,
             topic.name,
             _never_called,
-            profile or topic.profile(),
+            profile or qos.unwatched(topic.profile()),
             event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False),
             raw=raw,
         )
