@@ -17,7 +17,7 @@ from kv_action_router.synthesis.spline import MotionState
 
 MOVABLE = (InjectorState.HOLD, InjectorState.FOLLOW, InjectorState.RAMP)
 ADOPTION_NS = 15_000_000  # after its first chunk was sent, a motion is surely adopted, or never
-JUST_NS = 9_000_000  # what comes behind a joint state takes 3 ms
+JUST_NS = 7_000_000  # what comes behind a joint state takes 3 ms, and 8 when both cores are busy
 IN_FORCE = (InjectorState.FOLLOW, InjectorState.HOLD)
 OUT_OF_FORCE = (InjectorState.INACTIVE, InjectorState.FAIL_SAFE, InjectorState.STOPPED)
 
