@@ -30,7 +30,7 @@ class Bench:
         self.seen: list[TransportSample] = []
 
     def watch(self, topic: topics.Topic) -> Any:
-        reader = self.plane.reader(topic)
+        reader = self.plane.reader(topic, profile=topic.profile())
         self.events.watch(reader, topic.name, timed=True)
         return reader
 
