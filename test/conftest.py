@@ -52,13 +52,16 @@ def _claim_domain() -> tuple[int, int]:
 
 
 @pytest.fixture
-def ros_domain_id(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+def ros_domain_id(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[int]:
     """A DDS domain of the test's own, set in the environment for it and for its children.
 
-    Only this host is heard. Segments that killed processes leave in shared memory are removed.
+    Only this host is heard. What nodes keep goes into a folder of the test's own. Segments that killed processes leave in shared memory are removed.
     """
     domain, lock = _claim_domain()
     monkeypatch.setenv("ROS_DOMAIN_ID", str(domain))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     try:
         with without_orphans():

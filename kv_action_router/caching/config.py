@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from kv_action_router.caching.domains import check_name
 from kv_action_router.configuration import Configuration, parameter
-from kv_action_router.errors import ConfigError, DomainError
+from kv_action_router.errors import ConfigError
+from kv_action_router.identity import check_if_named
 
 
 @dataclass(frozen=True)
@@ -20,8 +21,10 @@ class CachingConfig(Configuration):
 
     robot: str = parameter("ur5e", "robot model whose joint limits the guards use")
     joint_prefix: str = parameter("", "prefix of the robot's joint names")
-    robot_id: str = parameter("ur5e", "identity of the robot")
-    domain: str = parameter("", "cache partition of the robot; empty = robot_id")
+    robot_id: str = parameter(
+        "", "identity of the robot; empty = the kept one, else made from the hardware address"
+    )
+    domain: str = parameter("", "cache partition of the robot; empty = its identity")
     scene: str = parameter("default", "scene of keys that name none")
     threshold: float = parameter(
         0.85,
@@ -97,18 +100,12 @@ class CachingConfig(Configuration):
         if len(set(self.scene_names)) != len(self.scene_names):
             raise ConfigError("scene_names", "without repetition", self.scene_names)
         for field in ("robot_id", "domain"):
-            value = getattr(self, field)
-            if field == "domain" and not value:
-                continue
-            try:
-                check_name(field, value)
-            except DomainError as error:
-                raise ConfigError(field, "a name of a domain", value) from error
+            check_if_named(field, getattr(self, field))
 
     @property
     def own_domain(self) -> str:
-        """Partition of this robot."""
-        return self.domain or self.robot_id
+        """Partition of this robot; without ROS nobody fills its identity in."""
+        return self.domain or self.robot_id or Path(self.robot).stem
 
     def threshold_of(self, scene: str) -> float:
         """Return the similarity that a hit must exceed in a scene."""

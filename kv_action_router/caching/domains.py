@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Set
 
 from kv_action_router.errors import DomainError
-
-NAME_LIMIT = 64
-_NAME = re.compile(r"[A-Za-z0-9_./-]+")
+from kv_action_router.identity import NAME_LIMIT, why_no_name
 
 
 def check_name(field: str, value: object) -> str:
@@ -18,17 +15,10 @@ def check_name(field: str, value: object) -> str:
     Raises:
         DomainError: naming the field, the limit and the value received.
     """
-    if not isinstance(value, str) or not value:
-        raise DomainError(f"{field} must be a name that is not empty, got {value!r}")
-    if len(value) > NAME_LIMIT:
-        raise DomainError(
-            f"{field} must have at most {NAME_LIMIT} characters, got {len(value)}: {value[:80]!r}"
-        )
-    if not _NAME.fullmatch(value):
-        raise DomainError(
-            f"{field} must consist of letters, digits and the characters _ - . /, got {value!r}"
-        )
-    return value
+    if why := why_no_name(value):
+        got = value[: 2 * NAME_LIMIT] if isinstance(value, str) else value
+        raise DomainError(f"{field} must {why}, got {got!r}")
+    return str(value)
 
 
 def near(value: str, known: Iterable[str]) -> str:
@@ -49,12 +39,17 @@ class Domains:
     Invariants: a domain reads itself and nothing else unless granted; a grant (owner -> reader)
     gives the owner nothing and passes nothing on. The grants are one immutable set that is swapped
     by reference, so a reader on another thread sees the old ones or the new ones.
+
+    Attributes:
+        sharing_refused: why no new grant is given now (somebody else claims the robot's identity);
+            empty = they are. Those in force stay: taking them away could stop a motion.
     """
 
     def __init__(self, own: str) -> None:
         self.own = check_name("domain", own)
         self._known: frozenset[str] = frozenset({own})
         self._grants: frozenset[tuple[str, str]] = frozenset()
+        self.sharing_refused = ""
 
     @property
     def known(self) -> Set[str]:
@@ -97,13 +92,18 @@ class Domains:
         """Let ``reader`` read ``owner``'s entries. A reader may be new here, an owner may not.
 
         Raises:
-            DomainError: a name is not one, the owner is unknown, or both are the same.
+            DomainError: a name is not one, the owner is unknown, both are the same, or nothing
+                may be shared now.
         """
         self.require(owner, "owner_domain")
         check_name("reader_domain", reader)
         if owner == reader:
             raise DomainError(
                 f"reader_domain must differ from owner_domain, got {reader!r} for both"
+            )
+        if self.sharing_refused:
+            raise DomainError(
+                f"owner_domain must not be shared while {self.sharing_refused}, got {owner!r}"
             )
         self.register(reader, "reader_domain")
         self._grants = self._grants | {(owner, reader)}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from kv_action_router.configuration import Configuration, parameter
 from kv_action_router.errors import ConfigError
+from kv_action_router.identity import check_if_named
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,11 @@ class EncoderConfig(TargetConfig, ObstacleConfig, SlipConfig):
 
     robot: str = parameter("ur5e", "robot model, or the path of its YAML file")
     joint_prefix: str = parameter("", "prefix of the robot's joint names")
-    robot_id: str = parameter("ur5e", "identity of the robot; its hash is the robot slice")
+    robot_id: str = parameter(
+        "",
+        "identity of the robot, whose hash is the robot slice; empty = the kept one, else made from "
+        "the hardware address",
+    )
     domain: str = parameter("", "cache partition; empty = the robot's identity")
     scene: str = parameter("table", "scene whose thresholds apply")
     base_frame: str = parameter("base_link", "frame of all poses in keys and obstacles")
@@ -267,8 +273,8 @@ class EncoderConfig(TargetConfig, ObstacleConfig, SlipConfig):
         norm = float(np.linalg.norm(self.camera_orientation))
         if abs(norm - 1.0) > 1e-3:
             raise ConfigError("camera_orientation", "a unit quaternion", self.camera_orientation)
-        if not self.robot_id:
-            raise ConfigError("robot_id", "not empty", self.robot_id)
+        for field in ("robot_id", "domain"):
+            check_if_named(field, getattr(self, field))
         if self.pairing_tolerance >= 1.0 / 30.0:
             # above a frame's period at 30 Hz two neighboring frames would pair as well
             raise ConfigError("pairing_tolerance", "below 1/30 s", self.pairing_tolerance)
@@ -276,4 +282,9 @@ class EncoderConfig(TargetConfig, ObstacleConfig, SlipConfig):
     @property
     def domain_name(self) -> str:
         """Cache partition in which this robot's keys live."""
-        return self.domain or self.robot_id
+        return self.domain or self.identity
+
+    @property
+    def identity(self) -> str:
+        """Who the robot is; without ROS nobody fills ``robot_id`` in, and the model stands in."""
+        return self.robot_id or Path(self.robot).stem

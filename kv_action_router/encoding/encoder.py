@@ -97,7 +97,7 @@ class KeyEncoder:
         self._hold = TargetHold(config.target_hold_limit, config.target_gone_frames)
         # what a key takes over as it is: robot, scene, and the target it was last encoded for
         self._held = np.zeros(KEY_SIZE, dtype=np.float32)
-        self._held[ROBOT_SLICE] = robot_slice.encode(config.robot_id)
+        self._held[ROBOT_SLICE] = robot_slice.encode(config.identity)
         self._held_target: TargetEstimate | None = None
         self._camera: Camera | None = None
         self._finder: TargetPerception | None = None

@@ -21,7 +21,7 @@ class Headers:
         self._known = Decision(
             domain=config.domain_name,
             source_domain=config.domain_name,
-            robot_id=config.robot_id,
+            robot_id=config.identity,
             encoder_id=encoder_id,
             scene=config.scene,
             frame_id=config.base_frame,

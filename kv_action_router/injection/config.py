@@ -16,7 +16,9 @@ class InjectionConfig(Configuration):
     """What the injector can be told; every field is a ROS parameter of ``actuator_injector``."""
 
     robot: str = parameter("ur5e", "robot model, or the path of its YAML file")
-    robot_id: str = parameter("ur5e", "identity of the robot")
+    robot_id: str = parameter(
+        "", "identity of the robot; empty = the kept one, else made from the hardware address"
+    )
     joint_prefix: str = parameter("", "prefix of the robot's joint names")
     execution_values: str = parameter(
         "",

@@ -23,6 +23,7 @@ from kv_action_router.errors import ConfigError, RouterError
 from kv_action_router.msg import DecisionHeader, FailureEvent
 from kv_action_router.ros import parameters
 from kv_action_router.ros.heartbeat import Heartbeat
+from kv_action_router.ros.robot_identity import identified
 from kv_action_router.ros.streams import DataPlane
 from kv_action_router.ros.topics import FAILURE_EVENT, HEARTBEATS
 
@@ -253,7 +254,7 @@ class StageNode(LifecycleNode, Generic[C]):
         return TransitionCallbackReturn.SUCCESS
 
     def _configure(self) -> None:
-        self.config = parameters.load(self, self._configuration)
+        self.config = identified(self, parameters.load(self, self._configuration))
         refusal = realtime.schedule_process(parameters.load(self, NodeConfig).scheduling_priority)
         if refusal:
             self.get_logger().warning(refusal)

@@ -22,6 +22,9 @@ from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
+from kv_action_router.errors import ConfigError
+from kv_action_router.ros.domain_id import check_domain_id
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SPIN_S = 0.1
 _FORCED_EXIT_S = 4.0
@@ -58,6 +61,13 @@ def run(
         arguments: command line; ``sys.argv`` when None.
         prepare: called before ``rclpy.init``, for what all threads must inherit.
     """
+    try:
+        warning = check_domain_id()
+    except ConfigError as error:
+        print(f"cannot run: {error}", file=sys.stderr, flush=True)
+        return 2
+    if warning:
+        print(warning, file=sys.stderr, flush=True)
     asked = _SignalWaiter()
     faulthandler.enable()
     if prepare is not None:

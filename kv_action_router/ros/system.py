@@ -19,6 +19,8 @@ from ament_index_python.packages import get_package_prefix, get_package_share_di
 
 from kv_action_router.configuration import Configuration, parameter
 from kv_action_router.errors import ConfigError
+from kv_action_router.identity import ros_name
+from kv_action_router.ros.domain_id import check_domain_id
 
 PACKAGE = "kv_action_router"
 SOFT_STAGES = ("task_key_encoder", "cache_manager", "behavior_synthesizer", "failure_monitor")
@@ -72,9 +74,10 @@ class Arguments(Configuration):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not _NAMESPACE.match(self.namespace):
+            example = "/".join(ros_name(part) for part in self.namespace.split("/") if part)
             raise ConfigError(
                 "namespace",
-                "empty or tokens that begin with a letter, joined by '/'",
+                f"empty or tokens that begin with a letter, joined by '/' (e.g. {example})",
                 self.namespace,
             )
         if self.params_file and not Path(self.params_file).is_file():
@@ -270,7 +273,7 @@ def _profile_variable() -> str:
 
 
 def _notes(arguments: Arguments) -> tuple[str, ...]:
-    notes = []
+    notes = [warning] if (warning := check_domain_id()) else []
     if not arguments.sim:
         where = f"at {arguments.robot_ip}" if arguments.robot_ip else "started elsewhere"
         notes.append(f"real robot: its driver must be running ({where})")

@@ -15,7 +15,9 @@ class SynthesisConfig(Configuration):
 
     robot: str = parameter("ur5e", "robot model to load")
     joint_prefix: str = parameter("", "prefix of the joint names on all topics")
-    robot_id: str = parameter("", "identity of the robot; empty = as the matches say")
+    robot_id: str = parameter(
+        "", "identity of the robot; empty = the kept one, else as matches say"
+    )
     domain: str = parameter("", "cache partition of tasks that name none; empty = the robot's own")
     scene: str = parameter("default", "scene of tasks that name none")
     coefficients: int = parameter(

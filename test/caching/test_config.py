@@ -10,7 +10,8 @@ from kv_action_router.errors import ConfigError
 
 def test_defaults_are_good() -> None:
     config = CachingConfig()
-    assert config.own_domain == config.robot_id
+    assert config.own_domain == config.robot  # nobody has filled the identity in
+    assert CachingConfig(robot_id="7bot").own_domain == "7bot"
     assert CachingConfig(domain="cell_3").own_domain == "cell_3"
     assert config.threshold_of("corridor") == 0.85
     assert config.threshold_of("warehouse") == 0.72
@@ -25,7 +26,6 @@ def test_defaults_are_good() -> None:
         ({"scene_thresholds": [0.8]}, "scene_thresholds"),
         ({"scene_thresholds": [0.8, 7.0]}, "scene_thresholds"),
         ({"scene_names": ["a", "a"]}, "scene_names"),
-        ({"robot_id": ""}, "robot_id"),
         ({"robot_id": "a b"}, "robot_id"),
         ({"domain": "x" * 65}, "domain"),
         ({"capacity": 0}, "capacity"),

@@ -13,7 +13,7 @@ from kv_action_router.errors import ConfigError
         ({"camera_position": (0.0, 1.0)}, "camera_position"),
         ({"camera_orientation": (0.0, 0.0, 0.0, 0.0)}, "camera_orientation"),
         ({"depth_maximum": 0.1, "depth_minimum": 0.2}, "depth_maximum"),
-        ({"robot_id": ""}, "robot_id"),
+        ({"robot_id": "a b"}, "robot_id"),
         ({"pairing_tolerance": 0.04}, "pairing_tolerance"),
         ({"key_rate": "fast"}, "key_rate"),
     ],

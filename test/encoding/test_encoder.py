@@ -275,7 +275,7 @@ def test_task_and_epoch_travel_with_the_keys():
     made.on_task(state)
     decision = made.on_body(SECOND, origin(SECOND)).decision
     assert (decision.intent_id, decision.decision_id, decision.epoch) == ("touch", 7, 3)
-    assert (decision.domain, decision.scene) == (EncoderConfig().robot_id, EncoderConfig().scene)
+    assert (decision.domain, decision.scene) == (EncoderConfig().identity, EncoderConfig().scene)
     made.on_epoch(4)
     assert made.on_body(SECOND, origin(SECOND)).decision.epoch == 4 == made.epoch
     elsewhere = replace(state, decision=replace(state.decision, domain="line-2", scene="corridor"))

@@ -137,7 +137,7 @@ def start(spawn, *arguments):
 def test_keys_from_any_publisher(ros, spawn, reliability):
     bench = Bench(ros, ReliabilityPolicy[reliability.upper()])
     try:
-        process = start(spawn)
+        process = start(spawn, "-p", "robot_id:=ur5e")
         bench.until(
             lambda: len(bench.image_keys()) >= 5 and len(bench.keys) >= 30 and bench.obstacles,
             START,
