@@ -145,7 +145,7 @@ def _recognize(kept: tuple[str, str], path: Path, addresses: list[str]) -> Ident
         warning = (
             f"the identity {robot_id!r} in {path} was made on a machine with the hardware address "
             f"{address}, this one has {', '.join(addresses)}: if the disk was copied from another "
-            f"robot, set robot_id or delete the file; after a change of the network card all is well"
+            f"robot, set robot_id or delete the file; if the network card was changed, all is well"
         )
     return Identity(robot_id, f"kept in {path}", warning)
 

@@ -182,7 +182,7 @@ class EncoderConfig(TargetConfig, ObstacleConfig, SlipConfig):
     joint_prefix: str = parameter("", "prefix of the robot's joint names")
     robot_id: str = parameter(
         "",
-        "identity of the robot, whose hash is the robot slice; empty = the kept one, else made from "
+        "identity of the robot, its hash is the robot slice; empty = the kept one, else made from "
         "the hardware address",
     )
     domain: str = parameter("", "cache partition; empty = the robot's identity")
