@@ -21,6 +21,7 @@ from kv_action_router.caching.guards import (
     ReaderTrustGuard,
     StartStateGuard,
 )
+from kv_action_router.caching.inspection import Inspector
 from kv_action_router.caching.invalidation import Invalidation, Invalidator
 from kv_action_router.caching.key_index import prepare_key
 from kv_action_router.caching.layers.behavior import BehaviorSize
@@ -97,6 +98,7 @@ class CacheManager:
         )
         self._question_buffers = self.entries.tasks.index.buffers()
         self._control = threading.RLock()  # never taken by the data plane
+        self.inspector = Inspector(self.entries, self.domains, self._control)
         self._clock = clock
         self._initial_execution = execution
         if execution is not None:
@@ -137,6 +139,11 @@ class CacheManager:
             if applied.evicted:
                 self._remember([applied.evicted], "evicted, the cache was full")
             return applied
+
+    @property
+    def encoder_id(self) -> str:
+        """Encoder of the newest key; empty = no key has come yet."""
+        return self._keeper.encoder_id or ""
 
     def query(
         self,

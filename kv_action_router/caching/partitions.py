@@ -88,6 +88,10 @@ class Partitions:
                 return number
         return -1
 
+    def robot_slice(self, number: int) -> Float32Array:
+        """Return the slice of a numbered robot (8,)."""
+        return self._robots[number]
+
     def add_robot(self, key: Float32Array) -> int:
         """Return the number of a prepared key's robot, made if need be."""
         found = self.robot(key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 from kv_action_router.caching.config import CachingConfig
@@ -14,7 +15,12 @@ from kv_action_router.caching.layers.execution import ExecutionLayer
 from kv_action_router.caching.partitions import Partition
 from kv_action_router.caching.statistics import Statistics
 from kv_action_router.contracts import EntryUpdate, UpdateOperation
-from kv_action_router.errors import DomainError, EntryInvalidError, EntryNotFoundError
+from kv_action_router.errors import (
+    DomainError,
+    EntryInvalidError,
+    EntryNotFoundError,
+    InputError,
+)
 
 NAME_LIMIT = 256
 
@@ -35,6 +41,31 @@ class Applied:
     version: int = 0
     evicted: int = 0
     execution_changed: bool = False
+
+
+def addressed(update: EntryUpdate, domains: Domains, encoder_id: str) -> EntryUpdate:
+    """Return an insertion that somebody asks for, with what it leaves open filled in.
+
+    Args:
+        update: empty domain = the robot's own, empty encoder = the one given here.
+        domains: that are known.
+        encoder_id: of the newest key; empty = none has come yet.
+
+    Raises:
+        DomainError: the domain is not known; only what a robot sends makes a new one.
+        InputError: nobody knows which encoder made the key.
+    """
+    decision = update.decision
+    encoder = decision.encoder_id or encoder_id
+    if not encoder:
+        raise InputError("encoder_id", "a name while no key has come from an encoder", "")
+    domain = domains.require(decision.domain) if decision.domain else domains.own
+    return dataclasses.replace(
+        update,
+        decision=dataclasses.replace(
+            decision, domain=domain, source_domain=domain, encoder_id=encoder
+        ),
+    )
 
 
 class Updates:
