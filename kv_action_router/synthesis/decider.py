@@ -120,6 +120,8 @@ class Decider:
     ) -> Motion:
         """Return what is left of a motion, its end moved by a displacement [m] (3,), from now on.
 
+        It begins as the motion itself is at its planned speed, whatever rate it is run at.
+
         Raises:
             ReanchorError: not inside the limits.
         """
@@ -128,7 +130,7 @@ class Decider:
         rest = motion.remainder(reference.motion_time(now_ns), self._config.coefficients)
         return reanchor(
             rest,
-            reference.state(now_ns),
+            reference.own_state(now_ns),
             end,
             self.limits(stage),
             rest.duration + LONGEST_CORRECTION,

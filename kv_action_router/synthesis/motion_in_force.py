@@ -7,6 +7,7 @@ from kv_action_router.errors import SynthesisError
 from kv_action_router.synthesis.decider import Decider
 from kv_action_router.synthesis.limits import MotionLimits
 from kv_action_router.synthesis.reference import Reference
+from kv_action_router.synthesis.speed_limits import SpeedLimits
 from kv_action_router.synthesis.spline import Motion, MotionState
 from kv_action_router.synthesis.tracking import OUT_OF_FORCE, Tracking
 from kv_action_router.tasks.stages import StageDefinition
@@ -21,6 +22,7 @@ class MotionInForce:
     Attributes:
         reference: what is followed; None = nothing is in force.
         changed: the reference changed since its owner sent a chunk of it: the next is due now.
+        speed: who wants motions slower than planned; changed by :meth:`limit_speed`.
     """
 
     def __init__(self, decider: Decider, limits: MotionLimits, tracking: Tracking) -> None:
@@ -31,6 +33,7 @@ class MotionInForce:
         self._since_ns = 0
         self.reference: Reference | None = None
         self.changed = False
+        self.speed = SpeedLimits()
 
     def start_state(self, now_ns: int) -> MotionState:
         """Return the state that a new motion begins in."""
@@ -60,7 +63,14 @@ class MotionInForce:
             self._since_ns = now_ns
         self._epoch = self._tracking.epoch
         self.reference = Reference(motion, now_ns, phase)
+        if self.speed.scale < 1.0:
+            self.reference.release(now_ns, self._limits, self.speed.scale)
         return self.reference
+
+    def swap(self, motion: Motion, now_ns: int, phase: float) -> None:
+        """Put what :meth:`follow_target` made in force, at the rate that the motion has."""
+        assert self.reference is not None
+        self.reference = self.reference.replaced(motion, now_ns, phase)
 
     def confirmed(self, stage: StageDefinition | None, now_ns: int) -> Reference:
         """Return the reference, joined to the measured state first when nobody follows it.
@@ -103,9 +113,21 @@ class MotionInForce:
             self.changed = True
 
     def release(self, now_ns: int) -> None:
-        """Go on along the path."""
-        if self.reference is not None and self.reference.release(now_ns, self._limits) > 0.0:
+        """Go on along the path, at the speed in force."""
+        if self.reference is None:
+            return
+        if self.reference.release(now_ns, self._limits, self.speed.scale) > 0.0:
             self.changed = True
+
+    def limit_speed(self, source: str, scale: float, reason: str, now_ns: int) -> None:
+        """Run motions at a share of their planned speed, or lift that; one that stops still does.
+
+        Raises:
+            InputError: as :meth:`SpeedLimits.ask`.
+        """
+        self.speed.ask(source, scale, reason)
+        if self.reference is not None and not self.reference.stops:
+            self.release(now_ns)
 
     def phase(self, now_ns: int) -> float:
         """Return the share of the motion that is done, 0 to 1; 0 without one."""

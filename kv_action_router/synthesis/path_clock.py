@@ -1,8 +1,8 @@
 """How far a motion has been run through: time that can slow down, stop, and go on again.
 
 The motion's own time u is a smooth function of real time t. Its rate du/dt is 1 while the motion
-runs, 0 while it stands, and a cubic in between, so that braking and starting stay on the path and
-velocity and acceleration stay continuous.
+runs, less while it is slowed down, 0 while it stands, and a cubic in between, so that braking and
+starting stay on the path and velocity and acceleration stay continuous.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class PathClock:
 
     @property
     def target_rate(self) -> float:
-        """Rate that it has or goes to: 1 = runs, 0 = stands."""
+        """Rate that it has or goes to: 1 = runs as planned, 0 = stands."""
         return self._change.last
 
     def at(self, now_ns: int, offsets: FloatArray) -> PathTime:
@@ -126,6 +126,16 @@ class PathClock:
         """Say whether the rate is constant from now on."""
         change = self._change
         return change.duration <= 0.0 or (now_ns - change.origin_ns) * 1.0e-9 >= change.duration
+
+    def rebased(self, now_ns: int) -> PathClock:
+        """Return a clock for another motion that begins now and goes on at the same rate."""
+        clock = PathClock(now_ns)
+        _, rate, slope = self.moment(now_ns)
+        change = self._change
+        left = change.duration - (now_ns - change.origin_ns) * 1.0e-9
+        # What is left of a cubic is the cubic between the same ends and slopes.
+        clock._change = RateChange(now_ns, 0.0, rate, slope, change.last, max(0.0, left))
+        return clock
 
     def candidate(self, now_ns: int, rate: float, duration: float) -> RateChange:
         """Return the change that goes from the present to another rate, without making it."""

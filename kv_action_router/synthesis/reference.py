@@ -25,17 +25,31 @@ class Reference:
 
     __slots__ = ("_clock", "_phase", "motion")
 
-    def __init__(self, motion: Motion, origin_ns: int, phase: float = 0.0) -> None:
+    def __init__(
+        self, motion: Motion, origin_ns: int, phase: float = 0.0, clock: PathClock | None = None
+    ) -> None:
         """Start a motion.
 
         Args:
             motion: to run through.
             origin_ns: CLOCK_MONOTONIC of its beginning [ns].
             phase: share of the stage's motion that was done before it.
+            clock: that counts from there; None = one that runs as planned.
         """
         self.motion = motion
-        self._clock = PathClock(origin_ns)
+        self._clock = clock or PathClock(origin_ns)
         self._phase = phase
+
+    def replaced(self, motion: Motion, now_ns: int, phase: float) -> Reference:
+        """Return a reference of another motion that begins now and is run at the same rate.
+
+        It is continuous where the motion begins as :meth:`own_state` is now.
+        """
+        return Reference(motion, now_ns, phase, self._clock.rebased(now_ns))
+
+    def own_state(self, now_ns: int) -> MotionState:
+        """Return the state at an instant as the motion would have it at its planned speed."""
+        return self.motion.state(self.motion_time(now_ns))
 
     def chunk(self, anchor_ns: int) -> tuple[FloatArray, FloatArray]:
         """Return positions and velocities of a chunk's samples, each (100, n)."""
@@ -110,9 +124,9 @@ class Reference:
         """
         return self._change_rate(now_ns, 0.0, limits)
 
-    def release(self, now_ns: int, limits: MotionLimits) -> float:
-        """Go on along the path from where it stands; return how long speeding up takes [s]."""
-        return self._change_rate(now_ns, 1.0, limits)
+    def release(self, now_ns: int, limits: MotionLimits, rate: float = 1.0) -> float:
+        """Go on along the path at a share of the planned speed; return how long it takes [s]."""
+        return self._change_rate(now_ns, rate, limits)
 
     def _change_rate(self, now_ns: int, rate: float, limits: MotionLimits) -> float:
         if self._clock.target_rate == rate or self.motion_time(now_ns) >= self.motion.duration:

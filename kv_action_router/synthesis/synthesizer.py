@@ -249,7 +249,7 @@ class BehaviorSynthesizer:
         if self._too_old(match, self._clock()):
             self.refreshes_dropped += 1
             return None
-        self.motion.begin(followed[0], now_ns, followed[1])
+        self.motion.swap(followed[0], now_ns, followed[1])
         execution.template = template
         execution.target = dataclasses.replace(
             target.pose, position=execution.target.position + displacement
