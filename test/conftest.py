@@ -57,7 +57,8 @@ def ros_domain_id(
 ) -> Iterator[int]:
     """A DDS domain of the test's own, set in the environment for it and for its children.
 
-    Only this host is heard. What nodes keep goes into a folder of the test's own. Segments that killed processes leave in shared memory are removed.
+    Only this host is heard. What nodes keep goes into a folder of the test's own. Segments that
+    killed processes leave in shared memory are removed.
     """
     domain, lock = _claim_domain()
     monkeypatch.setenv("ROS_DOMAIN_ID", str(domain))

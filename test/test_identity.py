@@ -1,4 +1,4 @@
-"""A robot's identity: configured, else kept, else from the hardware; never by accident another's."""
+"""A robot's identity: configured, else kept, else from the hardware; never another's by chance."""
 
 from __future__ import annotations
 
