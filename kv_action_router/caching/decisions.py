@@ -55,7 +55,7 @@ class DecisionKeeper:
         self._domains = domains
         self._matcher = matcher
         self._statistics = statistics
-        self._buffers = entries.tasks.index.buffers()
+        self._searcher = entries.tasks.index.searcher()
         self._task: TaskState | None = None
         self._outcome: Outcome | None = None
         self._no_task = _NO_TASK  # why no decision can be asked for
@@ -149,7 +149,7 @@ class DecisionKeeper:
                 joints=key.joints,
                 target=key.target,
             ),
-            self._buffers,
+            self._searcher,
         )
         self._entries.decisions += 1
         counters = self._statistics.of_task(domain)

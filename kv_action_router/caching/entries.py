@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from kv_action_router.caching.eviction import EvictionPolicy
-from kv_action_router.caching.key_index import FREE
+from kv_action_router.caching.index.base import FREE, KeyIndex
+from kv_action_router.caching.index.exact import ExactIndex
 from kv_action_router.caching.layers.behavior import BehaviorLayer, BehaviorSize, check_behavior
 from kv_action_router.caching.layers.task import NO_BEHAVIOR, TaskEntry, TaskLayer
 from kv_action_router.caching.partitions import Partition, Partitions
@@ -51,14 +52,19 @@ class EntryTable:
     """
 
     def __init__(
-        self, capacity: int, size: BehaviorSize, eviction: EvictionPolicy, merge_threshold: float
+        self,
+        capacity: int,
+        size: BehaviorSize,
+        eviction: EvictionPolicy,
+        merge_threshold: float,
+        index: Callable[[int], KeyIndex] = ExactIndex,
     ) -> None:
-        self.tasks = TaskLayer(capacity)
+        self.tasks = TaskLayer(capacity, index)
         self.behaviors = BehaviorLayer(capacity, size)
         self.partitions = Partitions()
         self._eviction = eviction
         self._merge_threshold = merge_threshold
-        self._buffers = self.tasks.index.buffers()
+        self._searcher = self.tasks.index.searcher()
         self._last_id = 0
         self.decisions = 0  # clock of ``last_used``
 
@@ -126,7 +132,7 @@ class EntryTable:
         """
         check_behavior(value, self.behaviors.size)
         number = self.partitions.number(partition._replace(robot=self.partitions.add_robot(key)))
-        twin, similarity = self.tasks.index.search(key, [number], self._buffers)
+        twin, similarity = self._searcher.search(key, [number])
         if twin >= 0 and similarity > self._merge_threshold:
             entry = self._replace(self.tasks.read(twin), key, value)
             return Insertion(entry.entry_id, entry.version, merged=True)

@@ -96,7 +96,7 @@ class CacheManager:
         self._invalidator = Invalidator(
             self.entries, self.domains, self.counted, self._reset_execution
         )
-        self._question_buffers = self.entries.tasks.index.buffers()
+        self._searcher = self.entries.tasks.index.searcher()
         self._control = threading.RLock()  # never taken by the data plane
         self.inspector = Inspector(self.entries, self.domains, self._control)
         self._clock = clock
@@ -188,7 +188,7 @@ class CacheManager:
                 scene=scene,
                 needs_target=None,
             )
-            return self._matcher.match(question, self._question_buffers)
+            return self._matcher.match(question, self._searcher)
 
     def invalidate(self, request: Invalidation) -> int:
         """Throw entries away; return how many (of the execution layer: drives).

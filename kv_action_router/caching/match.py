@@ -12,7 +12,8 @@ from kv_action_router.caching.config import CachingConfig
 from kv_action_router.caching.domains import Domains, near
 from kv_action_router.caching.entries import EntryTable
 from kv_action_router.caching.guards import Candidate, Guard, ask
-from kv_action_router.caching.key_index import FREE, SearchBuffers, slice_similarities, worst_slice
+from kv_action_router.caching.index.base import FREE, Searcher
+from kv_action_router.caching.key_index import slice_similarities, worst_slice
 from kv_action_router.caching.layers.task import NO_BEHAVIOR, TaskEntry
 from kv_action_router.contracts import (
     SUMMED_SLICE,
@@ -83,7 +84,7 @@ class Answer:
 
 
 class Matcher:
-    """Answers questions from the entry table, on any thread that brings its own buffers."""
+    """Answers questions from the entry table, on any thread that brings its own searcher."""
 
     def __init__(
         self, config: CachingConfig, entries: EntryTable, domains: Domains, guards: Sequence[Guard]
@@ -93,12 +94,12 @@ class Matcher:
         self._domains = domains
         self._guards = tuple(guards)
 
-    def match(self, question: Question, buffers: SearchBuffers) -> Answer:
+    def match(self, question: Question, searcher: Searcher) -> Answer:
         """Return the answer; changes nothing. Looks again when an entry it used was replaced."""
         while True:
             since = self._entries.stamps()
             used: list[TaskEntry] = []
-            answer = self._answer(question, buffers, used)
+            answer = self._answer(question, searcher, used)
             if all(self._entries.intact(entry, since) for entry in used):
                 return answer
 
@@ -117,9 +118,9 @@ class Matcher:
             )
         return numbers
 
-    def _answer(self, question: Question, buffers: SearchBuffers, used: list[TaskEntry]) -> Answer:
+    def _answer(self, question: Question, searcher: Searcher, used: list[TaskEntry]) -> Answer:
         tasks = self._entries.tasks
-        slot, similarity = tasks.index.search(question.vector, self.partitions(question), buffers)
+        slot, similarity = searcher.search(question.vector, self.partitions(question))
         if slot < 0:
             return self._miss(question, MissReason.EMPTY, self._why_empty(question))
         first: Answer | None = None
@@ -127,7 +128,7 @@ class Matcher:
         for _ in range(self._config.candidates):
             entry = tasks.read(slot)
             used.append(entry)
-            next_slot, next_similarity = tasks.index.next_best(slot, tasks.behavior, buffers)
+            next_slot, next_similarity = searcher.next_best(slot, tasks.behavior)
             if next_slot >= 0:
                 used.append(tasks.read(next_slot))
             best_other = next_similarity if first is None else first.similarity

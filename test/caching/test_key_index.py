@@ -1,26 +1,17 @@
-"""The key index: what a key must be, and that a search finds the best row of its partitions."""
+"""Keys: what one must be, and how two compare."""
 
 from __future__ import annotations
 
 import math
-import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from kv_action_router.caching.key_index import KeyIndex, prepare_key, slice_similarities
+from kv_action_router.caching.key_index import prepare_key, slice_similarities
 from kv_action_router.contracts import SUMMED_SLICE
 from kv_action_router.errors import KeyInvalidError
-
-
-def filled(keys: np.ndarray, partitions: list[int]) -> KeyIndex:
-    index = KeyIndex(len(keys) + 4)
-    for slot, (key, partition) in enumerate(zip(keys, partitions, strict=True)):
-        index.write(slot, prepare_key(key))
-        index.publish(slot, partition)
-    return index
 
 
 class TestPrepareKey:
@@ -81,59 +72,6 @@ class TestPrepareKey:
         assert np.allclose(
             prepare_key(key * scale)[SUMMED_SLICE], prepare_key(key)[SUMMED_SLICE], atol=1e-6
         )
-
-
-class TestSearch:
-    @settings(deadline=None)
-    @given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.sets(st.integers(0, 3), min_size=1))
-    def test_finds_what_a_plain_search_finds(self, seed: int, rows: int, wanted: set[int]) -> None:
-        random = np.random.default_rng(seed)
-        keys = random.normal(size=(rows, 64))
-        partitions = random.integers(0, 4, rows).tolist()
-        index = filled(keys, partitions)
-        question = prepare_key(random.normal(size=64))
-        slot, similarity = index.search(question, sorted(wanted), index.buffers())
-        cosines = {
-            row: float(prepare_key(keys[row])[SUMMED_SLICE] @ question[SUMMED_SLICE])
-            for row in range(rows)
-            if partitions[row] in wanted
-        }
-        if not cosines:
-            assert slot == -1
-            assert math.isnan(similarity)
-        else:
-            assert similarity == pytest.approx(max(cosines.values()), abs=1e-5)
-            assert cosines[slot] == pytest.approx(similarity, abs=1e-5)
-
-    def test_next_best_leaves_out_what_shares_the_group(self) -> None:
-        keys = np.eye(64)[:4] + 0.5
-        index = filled(keys, [0, 0, 0, 0])
-        groups = np.array([7, 7, 8, -1, -1, -1, -1, -1], dtype=np.int32)
-        buffers = index.buffers()
-        found = [index.search(prepare_key(keys[0]), [0], buffers)[0]]
-        for _ in range(2):
-            found.append(index.next_best(found[-1], groups, buffers)[0])
-        assert found[0] == 0
-        assert set(found[1:]) == {2, 3}
-        assert index.next_best(found[-1], groups, buffers)[0] == -1
-
-    def test_withdrawn_and_unpublished_rows_are_not_found(self) -> None:
-        index = filled(np.eye(64)[:2] + 0.1, [0, 0])
-        index.withdraw(0)
-        index.write(2, prepare_key(np.eye(64)[0] + 0.1))
-        assert index.search(prepare_key(np.eye(64)[0] + 0.1), [0], index.buffers())[0] == 1
-
-    def test_allocates_nothing_that_grows_with_the_number_of_entries(self) -> None:
-        index = filled(np.random.default_rng(0).normal(size=(5000, 64)), [0] * 5000)
-        buffers, groups = index.buffers(), np.arange(5004, dtype=np.int32)
-        question = prepare_key(np.ones(64))
-        index.search(question, [0, 1], buffers)
-        tracemalloc.start()
-        slot, _ = index.search(question, [0, 1], buffers)
-        index.next_best(slot, groups, buffers)
-        _, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        assert peak < 5000  # a single temporary of one byte a row would be more
 
 
 def test_slice_similarities_are_per_slice_and_nan_where_empty(build) -> None:

@@ -170,11 +170,11 @@ def table(pool: type[SlotPool] = SlotPool) -> EntryTable:
     return entries
 
 
-def read_whole(entries: EntryTable, key, partitions: list[int], buffers) -> BehaviorValue | None:
+def read_whole(entries: EntryTable, key, partitions: list[int], searcher) -> BehaviorValue | None:
     """Read as the matcher does: look again when what was read has been given away."""
     while True:
         since = entries.stamps()
-        slot, _ = entries.tasks.index.search(key, partitions, buffers)
+        slot, _ = searcher.search(key, partitions)
         if slot < 0:
             return None
         entry = entries.tasks.read(slot)
@@ -220,12 +220,12 @@ class TestAtomicSwap:
         writer = threading.Thread(target=write)
         before = sys.getswitchinterval()
         sys.setswitchinterval(1e-6)
-        buffers = entries.tasks.index.buffers()
+        searcher = entries.tasks.index.searcher()
         until = time.monotonic() + seconds
         try:
             writer.start()
             while time.monotonic() < until and not torn and not stop.is_set():
-                value = read_whole(entries, key, [0], buffers)
+                value = read_whole(entries, key, [0], searcher)
                 torn += value is not None and not is_whole(value)
         finally:
             stop.set()
@@ -244,7 +244,7 @@ class TestAtomicSwap:
         key = prepare_key(build.vector())
         entries.insert(PARTITION, key, build.behavior(mark=1.0))
         since = entries.stamps()
-        slot, _ = entries.tasks.index.search(key, [0], entries.tasks.index.buffers())
+        slot, _ = entries.tasks.index.searcher().search(key, [0])
         entry = entries.tasks.read(slot)
         for mark in range(2, 40):  # more than there are slots: the one held is reused
             entries.insert(PARTITION, key, build.behavior(mark=float(mark)))
@@ -261,7 +261,7 @@ class TestAtomicSwap:
         entries.behaviors._coefficients[half, :10] = 77.0
         row = entries.tasks.pool.claim()
         entries.tasks.index.write(row, key)
-        value = read_whole(entries, key, [0], entries.tasks.index.buffers())
+        value = read_whole(entries, key, [0], entries.tasks.index.searcher())
         assert value is not None
         assert is_whole(value)
         assert value.coefficients[1, 0] == 1.0

@@ -258,15 +258,15 @@ def test_looks_again_when_an_entry_is_removed_between_search_and_reading(
 ) -> None:
     manager = build.manager()
     insert(manager, build)
-    index = manager.entries.tasks.index
-    search = index.search
+    searcher = manager._searcher
+    search = searcher.search
 
     def search_then_remove(*arguments):
         found = search(*arguments)
         manager.entries.remove([1])
         return found
 
-    monkeypatch.setattr(index, "search", search_then_remove)
+    monkeypatch.setattr(searcher, "search", search_then_remove)
     answer = ask(manager, build.vector())
     assert (answer.hit, answer.entry_id) == (False, 0)
     assert "no entry in domain 'r1'" in answer.reason

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from kv_action_router.caching.key_index import KeyIndex
+from kv_action_router.caching.index.base import KeyIndex
+from kv_action_router.caching.index.exact import ExactIndex
 from kv_action_router.caching.layers.slots import SlotPool
 from kv_action_router.contracts import SUMMED_SLICE, Float32Array
 
@@ -50,10 +52,13 @@ class TaskLayer:
     ``slots`` names the published slot that holds its newest version. One thread writes.
     """
 
-    def __init__(self, capacity: int, pool: SlotPool | None = None) -> None:
-        self.pool = pool or SlotPool(capacity)
+    def __init__(
+        self, capacity: int, index: Callable[[int], KeyIndex] = ExactIndex
+    ) -> None:
+        """Make an empty layer; ``index(size)`` makes the index of its keys."""
+        self.pool = SlotPool(capacity)
         size = self.pool.size
-        self.index = KeyIndex(size)
+        self.index = index(size)
         self.slots: dict[int, int] = {}
         self.behavior: npt.NDArray[np.int32] = np.full(size, NO_BEHAVIOR, dtype=np.int32)
         self.last_used: npt.NDArray[np.int64] = np.zeros(size, dtype=np.int64)

@@ -1,0 +1,74 @@
+"""What every index of keys is: fixed arrays of keys and partitions, and a way to search them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from kv_action_router.caching.key_index import SUMMED_SIZE
+from kv_action_router.contracts import SUMMED_SLICE, Float32Array
+
+FREE = -1  # partition of a row that no search finds
+
+
+class Searcher(Protocol):
+    """Searches of one thread, in buffers of its own: none waits for those of another thread."""
+
+    def search(self, key: Float32Array, partitions: Sequence[int]) -> tuple[int, float]:
+        """Return the row most like a prepared key, and its cosine; (-1, NaN) when there is none.
+
+        Args:
+            key: as ``prepare_key`` returns it.
+            partitions: whose rows are candidates.
+        """
+
+    def next_best(self, row: int, groups: npt.NDArray[np.int32]) -> tuple[int, float]:
+        """Return the best row of the last search that is not in the same group as ``row``.
+
+        Args:
+            row: to leave out, together with all that share its group.
+            groups: (size,) group of each row; negative = shares with nobody.
+                The rows left out stay out of the next call as well.
+        """
+
+
+class KeyIndex(ABC):
+    """Keys of all entries and the partition of each.
+
+    Invariant: a row is complete before its partition is stored, and is not written again before
+    its partition is ``FREE``. One thread writes; searches run on any thread, each by a searcher of
+    its own. What a search finds was in its partition when the search looked; whether the row has
+    been given away since, the reader asks the slot pool.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.keys: Float32Array = np.zeros((size, SUMMED_SIZE), dtype=np.float32)
+        self.partitions: npt.NDArray[np.int32] = np.full(size, FREE, dtype=np.int32)
+        self._end = 0  # rows from here on have never been used
+
+    @property
+    def end(self) -> int:
+        """Number of rows that may hold a key."""
+        return self._end
+
+    @abstractmethod
+    def searcher(self) -> Searcher:
+        """Return what one thread searches by."""
+
+    def write(self, row: int, key: Float32Array) -> None:
+        """Write a prepared key into a row that no search finds yet."""
+        self.keys[row] = key[SUMMED_SLICE]
+        if row >= self._end:
+            self._end = row + 1
+
+    def publish(self, row: int, partition: int) -> None:
+        """Let searches in a partition find the row."""
+        self.partitions[row] = partition
+
+    def withdraw(self, row: int) -> None:
+        """Let no search find the row any more."""
+        self.partitions[row] = FREE

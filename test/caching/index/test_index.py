@@ -1,0 +1,86 @@
+"""What every index must do: a search finds the best row of its partitions, and no other."""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kv_action_router.caching.index.base import KeyIndex
+from kv_action_router.caching.index.exact import ExactIndex
+from kv_action_router.caching.key_index import prepare_key
+from kv_action_router.contracts import SUMMED_SLICE
+
+KINDS = [ExactIndex]
+
+
+def filled(kind: type[KeyIndex], keys: np.ndarray, partitions: list[int]) -> KeyIndex:
+    index = kind(len(keys) + 4)
+    for row, (key, partition) in enumerate(zip(keys, partitions, strict=True)):
+        index.write(row, prepare_key(key))
+        index.publish(row, partition)
+    return index
+
+
+@pytest.mark.parametrize("kind", KINDS)
+class TestSearch:
+    @settings(deadline=None)
+    @given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.sets(st.integers(0, 3), min_size=1))
+    def test_finds_what_a_plain_search_finds(
+        self, kind: type[KeyIndex], seed: int, rows: int, wanted: set[int]
+    ) -> None:
+        random = np.random.default_rng(seed)
+        keys = random.normal(size=(rows, 64))
+        partitions = random.integers(0, 4, rows).tolist()
+        index = filled(kind, keys, partitions)
+        question = prepare_key(random.normal(size=64))
+        row, similarity = index.searcher().search(question, sorted(wanted))
+        cosines = {
+            row: float(prepare_key(keys[row])[SUMMED_SLICE] @ question[SUMMED_SLICE])
+            for row in range(rows)
+            if partitions[row] in wanted
+        }
+        if not cosines:
+            assert row == -1
+            assert math.isnan(similarity)
+        else:
+            assert similarity == pytest.approx(max(cosines.values()), abs=1e-5)
+            assert cosines[row] == pytest.approx(similarity, abs=1e-5)
+
+    def test_next_best_leaves_out_what_shares_the_group(self, kind: type[KeyIndex]) -> None:
+        keys = np.eye(64)[:4] + 0.5
+        index = filled(kind, keys, [0, 0, 0, 0])
+        groups = np.array([7, 7, 8, -1, -1, -1, -1, -1], dtype=np.int32)
+        searcher = index.searcher()
+        found = [searcher.search(prepare_key(keys[0]), [0])[0]]
+        for _ in range(2):
+            found.append(searcher.next_best(found[-1], groups)[0])
+        assert found[0] == 0
+        assert set(found[1:]) == {2, 3}
+        assert searcher.next_best(found[-1], groups)[0] == -1
+
+    def test_withdrawn_and_unpublished_rows_are_not_found(self, kind: type[KeyIndex]) -> None:
+        index = filled(kind, np.eye(64)[:2] + 0.1, [0, 0])
+        index.withdraw(0)
+        index.write(2, prepare_key(np.eye(64)[0] + 0.1))
+        assert index.searcher().search(prepare_key(np.eye(64)[0] + 0.1), [0])[0] == 1
+
+    def test_allocates_nothing_that_grows_with_the_number_of_entries(
+        self, kind: type[KeyIndex]
+    ) -> None:
+        count = 5000 if kind is ExactIndex else 500
+        keys = np.random.default_rng(0).normal(size=(count, 64))
+        index = filled(kind, keys, [0] * count)
+        searcher, groups = index.searcher(), np.arange(count + 4, dtype=np.int32)
+        question = prepare_key(np.ones(64))
+        searcher.search(question, [0, 1])
+        tracemalloc.start()
+        row, _ = searcher.search(question, [0, 1])
+        searcher.next_best(row, groups)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 5000  # a single temporary of one byte a row would be more
