@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from kv_action_router.caching.eviction import EvictionPolicy
 from kv_action_router.caching.index.base import FREE, KeyIndex
@@ -13,7 +14,7 @@ from kv_action_router.caching.index.exact import ExactIndex
 from kv_action_router.caching.layers.behavior import BehaviorLayer, BehaviorSize, check_behavior
 from kv_action_router.caching.layers.task import NO_BEHAVIOR, TaskEntry, TaskLayer
 from kv_action_router.caching.partitions import Partition, Partitions
-from kv_action_router.contracts import BehaviorValue, Float32Array
+from kv_action_router.contracts import ROBOT_SLICE, BehaviorValue, Float32Array
 from kv_action_router.errors import EntryNotFoundError, StaleVersionError
 
 
@@ -70,6 +71,16 @@ class EntryTable:
 
     def __len__(self) -> int:
         return len(self.tasks)
+
+    @property
+    def changed(self) -> set[int]:
+        """Entries that are not stored as they are now; whoever changes one adds it."""
+        return self.tasks.changed
+
+    @property
+    def last_id(self) -> int:
+        """Highest id that was ever given."""
+        return self._last_id
 
     # --- reading: any thread ---
 
@@ -155,18 +166,47 @@ class EntryTable:
     def count_success(self, entry_id: int, version: int) -> None:
         """Count a success, compare and set on the version."""
         slot = self.get(entry_id, version).slot
+        self.changed.add(entry_id)
         self.tasks.successes[slot] += 1
         self.tasks.failures_in_row[slot] = 0
 
     def count_failure(self, entry_id: int, version: int, limit: int) -> bool:
         """Count a failure; return whether it took the confidence bit."""
         slot = self.get(entry_id, version).slot
+        self.changed.add(entry_id)
         self.tasks.failures[slot] += 1
         self.tasks.failures_in_row[slot] += 1
         if self.tasks.failures_in_row[slot] < limit or not self.tasks.confident[slot]:
             return False
         self.tasks.confident[slot] = False
         return True
+
+    def restore(
+        self,
+        partition: Partition,
+        counters: npt.NDArray[np.int64],
+        keys: Float32Array,
+        behaviors: npt.NDArray[np.int32],
+    ) -> None:
+        """Take entries of one partition as they were stored; arrays as in ``TaskLayer.restore``.
+
+        They are not compared with each other: near-duplicates were merged when they were inserted.
+        """
+        slices, rows = np.unique(keys[:, ROBOT_SLICE], axis=0, return_inverse=True)
+        first = np.zeros((len(slices), keys.shape[1]), dtype=np.float32)
+        first[:, ROBOT_SLICE] = slices
+        numbers = [
+            self.partitions.number(partition._replace(robot=self.partitions.add_robot(key)))
+            for key in first
+        ]
+        partitions = np.array(numbers, dtype=np.int32)[rows.reshape(-1)]
+        self.tasks.restore(counters, keys, partitions, behaviors)
+        self.go_on(int(counters[:, 0].max()), int(counters[:, 6].max()))
+
+    def go_on(self, last_id: int, decisions: int) -> None:
+        """Give ids above this one from now on, and count decisions on from there."""
+        self._last_id = max(self._last_id, last_id)
+        self.decisions = max(self.decisions, decisions)
 
     def remove(self, entry_ids: Iterable[int]) -> int:
         """Remove entries, task and behavior together; return how many there were."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from kv_action_router.caching.store.report import NOT_STORED, StoreReport
 from kv_action_router.contracts import MissReason
 
 WINDOW_NS = 10_000_000_000
@@ -87,6 +88,7 @@ class CacheReport:
     match_time_p50_us: float
     match_time_p99_us: float
     match_time_max_us: float
+    store: StoreReport = NOT_STORED
 
 
 class MatchTimes:

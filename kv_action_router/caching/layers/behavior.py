@@ -76,6 +76,41 @@ class BehaviorLayer:
             self._target[slot, :3] = value.target.position
             self._target[slot, 3:] = value.target.orientation
 
+    def restore(
+        self,
+        shape: BehaviorValue,
+        knots: FloatArray,
+        coefficients: FloatArray,
+        phase: FloatArray,
+        decay: FloatArray,
+        target: FloatArray | None,
+    ) -> npt.NDArray[np.int32]:
+        """Write checked values of one shape into free slots; return the slots (r,).
+
+        Args:
+            shape: any value with the same subtask, columns, degree and number of points.
+            knots: (r, n + k + 1).
+            coefficients: (r, n * d).
+            phase: (r,).
+            decay: (r, d).
+            target: position and quaternion (r, 7); None = they act on none.
+        """
+        slots = np.array([self.pool.claim() for _ in range(len(knots))], dtype=np.int32)
+        self._subtask[slots] = self._subtasks.number(shape.subtask)
+        self._columns[slots] = self._column_sets.number(tuple(shape.dimensions))
+        self._degree[slots], self._length[slots] = shape.degree, len(shape.coefficients)
+        for table, rows in (
+            (self._knots, knots),
+            (self._coefficients, coefficients),
+            (self._decay, decay),
+        ):
+            table[slots, : rows.shape[1]] = rows
+        self._phase[slots] = phase
+        self._has_target[slots] = target is not None
+        if target is not None:
+            self._target[slots] = target
+        return slots
+
     def read(self, slot: int) -> BehaviorValue:
         """Return a copy of a value; ask the pool afterwards whether the slot is still intact."""
         columns = self._column_sets[int(self._columns[slot])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,6 +77,21 @@ class ExecutionLayer:
         self._values[domain] = value
         self._last_version[domain] = value.version
         return value
+
+    def versions(self) -> dict[str, int]:
+        """Return the last version of every domain that ever had one."""
+        return dict(self._last_version)
+
+    def restore(self, domain: str, value: ExecutionValue | None, last_version: int) -> None:
+        """Go on from what was stored; with None from the present value, as a newer version."""
+        last = max(last_version, self.last_version(domain))
+        present = self._values.get(domain)
+        if value is None and present is not None and last_version >= present.version:
+            last += 1
+            value = dataclasses.replace(present, version=last, base_version=last - 1)
+        if value is not None:
+            self._values[domain] = value
+        self._last_version[domain] = last
 
     def drop(self, domain: str) -> int:
         """Throw a domain's value away; return the number of drives.

@@ -52,9 +52,7 @@ class TaskLayer:
     ``slots`` names the published slot that holds its newest version. One thread writes.
     """
 
-    def __init__(
-        self, capacity: int, index: Callable[[int], KeyIndex] = ExactIndex
-    ) -> None:
+    def __init__(self, capacity: int, index: Callable[[int], KeyIndex] = ExactIndex) -> None:
         """Make an empty layer; ``index(size)`` makes the index of its keys."""
         self.pool = SlotPool(capacity)
         size = self.pool.size
@@ -68,6 +66,7 @@ class TaskLayer:
         self.confident: npt.NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
         self.entry_id: npt.NDArray[np.int64] = np.zeros(size, dtype=np.int64)
         self._version: npt.NDArray[np.int32] = np.zeros(size, dtype=np.int32)
+        self.changed: set[int] = set()  # entries that are not stored as they are now
 
     @property
     def capacity(self) -> int:
@@ -98,18 +97,50 @@ class TaskLayer:
         self._version[slot] = previous.version + 1 if previous else 1
         self.index.publish(slot, partition)
         self.slots[entry_id] = slot
+        self.changed.add(entry_id)
         if previous is not None:
             self._retire(previous.slot)
         return slot
 
+    def restore(
+        self,
+        counters: npt.NDArray[np.int64],
+        keys: Float32Array,
+        partitions: npt.NDArray[np.int32],
+        behaviors: npt.NDArray[np.int32],
+    ) -> None:
+        """Publish entries as they were stored, in slots of their own.
+
+        Args:
+            counters: (r, 7) entry id, version, successes, failures, failures in a row, confident,
+                last used.
+            keys: as ``prepare_key`` returned them (r, 64).
+            partitions: (r,).
+            behaviors: slots in the behavior layer, or ``NO_BEHAVIOR`` (r,).
+        """
+        places = [self.pool.claim() for _ in range(len(counters))]
+        for slot, key in zip(places, keys, strict=True):
+            self.index.write(slot, key)
+        slots = np.array(places, dtype=np.intp)
+        self.behavior[slots] = behaviors
+        self.entry_id[slots], self._version[slots] = counters[:, 0], counters[:, 1]
+        self.successes[slots], self.failures[slots] = counters[:, 2], counters[:, 3]
+        self.failures_in_row[slots], self.confident[slots] = counters[:, 4], counters[:, 5]
+        self.last_used[slots] = counters[:, 6]
+        for slot, partition in zip(places, partitions.tolist(), strict=True):
+            self.index.publish(slot, partition)
+        self.slots.update(zip(counters[:, 0].tolist(), places, strict=True))
+
     def remove(self, entry_id: int) -> None:
         """Let nobody find the entry any more."""
         self._retire(self.slots.pop(entry_id))
+        self.changed.add(entry_id)
 
     def drop_behavior(self, slot: int) -> int:
         """Take an entry's pointer away; return the behavior's slot (or ``NO_BEHAVIOR``)."""
         behavior = int(self.behavior[slot])
         self.behavior[slot] = NO_BEHAVIOR
+        self.changed.add(int(self.entry_id[slot]))
         return behavior
 
     def read(self, slot: int) -> TaskEntry:

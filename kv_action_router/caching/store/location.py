@@ -1,8 +1,7 @@
 """Where a robot's cache is kept.
 
-``store_path`` empty = ``{robot_id}.sqlite3``. A relative path stands in the state folder, which is
-``$ROS_HOME/kv_action_router`` where ROS_HOME is set, else ``$XDG_STATE_HOME/kv_action_router``,
-else ``~/.local/state/kv_action_router``. ``{robot_id}`` is replaced, so that two robots never share
+``store_path`` empty = ``{robot_id}.sqlite3``. A relative path stands in ``cache`` in the package's
+state folder (``identity.state_folder``). ``{robot_id}`` is replaced, so that two robots never share
 a file by default. ``:memory:`` = nothing is kept.
 """
 
@@ -13,23 +12,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
+from kv_action_router.identity import state_folder
+
 IN_MEMORY = ":memory:"
 DEFAULT = "{robot_id}.sqlite3"
-FOLDER = "kv_action_router"
-
-
-def state_folder(environment: Mapping[str, str]) -> Path:
-    """Return the folder of relative paths, absolute; it need not exist."""
-    for variable in ("ROS_HOME", "XDG_STATE_HOME"):
-        if environment.get(variable):
-            return Path(environment[variable]).expanduser().absolute() / FOLDER
-    return Path("~/.local/state").expanduser().absolute() / FOLDER
 
 
 def store_file(
     store_path: str, robot_id: str, environment: Mapping[str, str] = os.environ
 ) -> Path | None:
-    """Return the file that a parameter names, absolute; None = in memory.
+    """Return the file that a parameter names; None = in memory.
 
     Args:
         store_path: see above.
@@ -39,4 +31,4 @@ def store_file(
     if store_path == IN_MEMORY:
         return None
     name = (store_path or DEFAULT).replace("{robot_id}", quote(robot_id, safe=""))
-    return state_folder(environment) / Path(name).expanduser()
+    return state_folder(environment) / "cache" / Path(name).expanduser()

@@ -107,7 +107,10 @@ class Layout:
         )
         if not good:
             raise EntryInvalidError(f"layout must have texts and sizes, got {text[:80]!r}")
-        return Layout(*names, tuple(dimensions), degree, points, target)
+        domain, encoder_id, intent_id, subtask = names
+        return Layout(
+            domain, encoder_id, intent_id, subtask, tuple(dimensions), degree, points, target
+        )
 
     def example(self) -> BehaviorValue:
         """Return a behavior of this shape at rest, for the checks that depend on the shape only."""

@@ -1,0 +1,284 @@
+"""From whatever stands at a path to a database that can be used, or the reason why there is none.
+
+| at the path | what is done |
+|---|---|
+| nothing, or an empty file | a new database |
+| ours, whole | used; an older version is migrated in place |
+| ours, damaged | rows that are whole go into a new database, the old file is kept aside |
+| no database, no row of ours in it | kept aside; a new database |
+| another program's database | left alone; the cache stays in memory |
+| ours, of a newer version | left alone; the cache stays in memory |
+| folder or file that cannot be written | its rows are read; the cache stays in memory |
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kv_action_router.caching.store import schema
+from kv_action_router.caching.store.record import Row
+from kv_action_router.caching.store.salvage import Salvaged, salvage
+from kv_action_router.caching.store.state import (
+    PROGRESS,
+    StateRow,
+    is_whole_state,
+    read_state,
+    state_row,
+)
+from kv_action_router.errors import StoreError
+
+KEPT_ASIDE = 3  # damaged files of one store; older ones are removed
+
+
+@dataclass
+class Opened:
+    """A database that was opened.
+
+    Attributes:
+        connection: to the file or, where it cannot be written, to a copy in memory.
+        stored: what is written reaches a file.
+        notes: what people should know, each a clause.
+        broken: rows that are not whole, from a damaged file.
+        lost: entries that the file should hold and that are not there, not even broken.
+        migrated_from: version before a migration; None = there was none.
+    """
+
+    connection: sqlite3.Connection
+    stored: bool
+    notes: list[str] = field(default_factory=list)
+    broken: list[tuple[Any, ...]] = field(default_factory=list)
+    lost: int = 0
+    migrated_from: int | None = None
+
+
+class _DamagedError(Exception):
+    """It should be ours, and SQLite cannot read all of it."""
+
+
+class _NotOursError(Exception):
+    """It must be left alone."""
+
+
+def open_database(path: Path) -> Opened:
+    """Open the database at a path; its folder exists, its lock is held. Never fails for its state.
+
+    Raises:
+        StoreError: not even a database in memory can be had.
+    """
+    try:
+        _finish_swap(path)
+        try:
+            return _open_good(path)
+        except _DamagedError as damage:
+            return _recover(path, str(damage))
+    except _NotOursError as reason:
+        return _in_memory(Salvaged(), f"{path} {reason}")
+    except (OSError, sqlite3.Error) as error:
+        return read_only(path, f"{path} cannot be written ({error})")
+
+
+def read_only(path: Path, reason: str) -> Opened:
+    """Return a copy in memory of what a file holds that cannot be written."""
+    try:
+        found = salvage(path) if path.is_file() else Salvaged()
+    except OSError as error:
+        found, reason = Salvaged(), f"{reason}, nor read ({error})"
+    return _in_memory(found, reason)
+
+
+# --- inside ---
+
+
+def _open_good(path: Path) -> Opened:
+    fresh = not path.exists() or path.stat().st_size == 0
+    if fresh:
+        with contextlib.suppress(FileNotFoundError):  # it belongs to a file that is gone
+            path.with_name(path.name + "-wal").unlink()
+    elif _head(path) != schema.MAGIC:
+        raise _DamagedError("it does not begin as a database does")
+    try:
+        connection = schema.connect(path)
+    except sqlite3.DatabaseError as error:
+        if isinstance(error, sqlite3.OperationalError):  # cannot be written, or no room
+            raise
+        raise _DamagedError(str(error)) from error
+    try:
+        before = None if fresh else _examine(connection, path)
+        version = schema.migrate(connection)
+        connection.execute("BEGIN IMMEDIATE")  # a file that can only be read refuses this
+        connection.execute("ROLLBACK")
+        schema.sync_folder(path.parent)
+    except sqlite3.OperationalError:
+        connection.close()
+        raise
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        raise _DamagedError(str(error)) from error
+    except Exception:
+        connection.close()
+        raise
+    migrated = version if before is not None and version < schema.VERSION else None
+    notes = [] if migrated is None else [f"migrated from version {version} to {schema.VERSION}"]
+    return Opened(connection, stored=True, notes=notes, migrated_from=migrated)
+
+
+def _examine(connection: sqlite3.Connection, path: Path) -> int:
+    """Return the version of a file that is whole and ours."""
+    ours = schema.pragma(connection, "application_id") == schema.APPLICATION_ID
+    version = int(schema.pragma(connection, "user_version"))
+    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if not ours and not tables:
+        return 0  # killed between its making and its first table
+    if (not ours or version > schema.VERSION) and not _says_ours(path):
+        raise _NotOursError(
+            f"was written by a newer version (schema {version}, this one knows {schema.VERSION})"
+            if ours
+            else "is another program's database"
+        )
+    if not ours or not 0 < version <= schema.VERSION:
+        raise _DamagedError("its header is damaged")
+    verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if verdict != "ok":
+        raise _DamagedError(str(verdict).splitlines()[-1])
+    rows = connection.execute("SELECT number, name, content, checksum FROM state").fetchall()
+    expected = read_state(_newest(rows)).entries
+    count = connection.execute("SELECT count(*) FROM entry").fetchone()[0]
+    if expected is not None and expected != count:
+        raise _DamagedError(f"it should hold {expected} entries, and holds {count}")
+    return version
+
+
+def _says_ours(path: Path) -> bool:
+    """Say whether a file, whose header says something else, tells a version that is known here."""
+    row = salvage(path).state.get(PROGRESS)
+    return row is not None and f'"schema":{schema.VERSION}' in row[2]
+
+
+def _newest(rows: list[StateRow]) -> dict[str, StateRow]:
+    return {row[1]: row for row in sorted(rows) if is_whole_state(row)}
+
+
+def _recover(path: Path, damage: str) -> Opened:
+    """Write what is whole into a new database, which takes the path; keep the old file aside."""
+    found = salvage(path)
+    fresh = path.with_name(path.name + ".new")
+    _remove(fresh)
+    try:
+        connection = schema.connect(fresh)
+        try:
+            _fill(connection, found)
+        finally:
+            connection.close()
+        with fresh.open("rb") as file:
+            os.fsync(file.fileno())
+        fresh.rename(path.with_name(path.name + ".ready"))
+        schema.sync_folder(path.parent)
+    except (OSError, sqlite3.Error) as error:
+        with contextlib.suppress(OSError):
+            _remove(fresh)
+        reason = f"{path} is damaged ({damage}) and cannot be written anew ({error})"
+        return _report(_in_memory(found, reason), found)
+    aside = _finish_swap(path)
+    opened = _open_good(path)
+    opened.notes.append(f"it was damaged ({damage}); the damaged file is kept as {aside}")
+    return _report(opened, found)
+
+
+def _report(opened: Opened, found: Salvaged) -> Opened:
+    opened.broken = found.broken
+    expected = read_state(found.state).entries
+    if expected is not None:
+        opened.lost = max(0, expected - len(found.rows) - len(found.broken))
+    return opened
+
+
+def _fill(connection: sqlite3.Connection, found: Salvaged) -> None:
+    schema.migrate(connection)
+    connection.execute("BEGIN IMMEDIATE")
+    insert_rows(connection, list(found.rows.values()))
+    state = dict(found.state)
+    state.pop(PROGRESS, None)
+    connection.executemany(
+        "INSERT INTO state (name, content, checksum) VALUES (?, ?, ?)",
+        [row[1:] for row in state.values()],
+    )
+    progress = read_state(found.state)
+    last_id = max((progress.last_id, *found.rows, *(row[0] for row in found.broken)))
+    write_progress(connection, last_id, progress.decisions, len(found.rows))
+    connection.execute("COMMIT")
+
+
+def insert_rows(connection: sqlite3.Connection, rows: list[Row]) -> None:
+    """Insert entries; those of the same id are replaced."""
+    connection.executemany(
+        f"INSERT OR REPLACE INTO entry ({schema.ENTRY_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?)", rows
+    )
+
+
+def write_state(connection: sqlite3.Connection, row: tuple[str, str, int]) -> None:
+    """Write a piece of state in the place of the one of the same name."""
+    connection.execute("DELETE FROM state WHERE name = ?", row[:1])
+    connection.execute("INSERT INTO state (name, content, checksum) VALUES (?, ?, ?)", row)
+
+
+def write_progress(
+    connection: sqlite3.Connection, last_id: int, decisions: int, entries: int
+) -> None:
+    """Write the numbers that go on after a restart, and those that tell what is missing."""
+    content = {
+        "schema": schema.VERSION,
+        "last_id": last_id,
+        "decisions": decisions,
+        "entries": entries,
+    }
+    write_state(connection, state_row(PROGRESS, content))
+
+
+def _finish_swap(path: Path) -> Path | None:
+    """Put a new database, once complete, in the place of a damaged one; repeatable at any point.
+
+    Returns:
+        Where the damaged file is kept; None = there was nothing to do.
+    """
+    ready = path.with_name(path.name + ".ready")
+    if not ready.exists():
+        return None
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    aside = path.with_name(f"{path.name}.damaged-{stamp}-{os.getpid()}")
+    log = path.with_name(path.name + "-wal")
+    # The log goes first: it must never stand beside a database that it is not of.
+    if log.exists():
+        log.rename(aside.with_name(aside.name + "-wal"))
+    if path.exists():
+        path.rename(aside)
+    ready.rename(path)
+    schema.sync_folder(path.parent)
+    old = sorted(path.parent.glob(f"{path.name}.damaged-*Z-*[0-9]"))
+    for file in old[:-KEPT_ASIDE]:
+        _remove(file)
+    return aside
+
+
+def _remove(path: Path) -> None:
+    for name in (path.name, path.name + "-wal", path.name + "-shm"):
+        path.with_name(name).unlink(missing_ok=True)
+
+
+def _in_memory(found: Salvaged, reason: str) -> Opened:
+    try:
+        connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        _fill(connection, found)
+    except sqlite3.Error as error:
+        raise StoreError(f"no database can be made in memory: {error}") from error
+    return _report(Opened(connection, stored=False, notes=[reason]), found)
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(len(schema.MAGIC))

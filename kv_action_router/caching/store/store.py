@@ -1,0 +1,226 @@
+"""The cache's file: opened at configure, loaded once, written in the background, closed."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from kv_action_router.caching.store import opening, schema
+from kv_action_router.caching.store.lock import FileLock
+from kv_action_router.caching.store.record import Row, is_whole
+from kv_action_router.caching.store.report import StoreReport
+from kv_action_router.caching.store.state import (
+    PROGRESS,
+    StoredState,
+    is_whole_state,
+    read_state,
+)
+from kv_action_router.caching.store.writer import Changes, Writer
+from kv_action_router.errors import StoreError
+
+READ_ROWS = 512
+QUARANTINE_ROWS = 10_000
+_NOT_WHOLE = "the checksum is wrong"
+
+
+class CacheStore:
+    """One file, one manager.
+
+    Use: make it, read :meth:`rows` to the end, :meth:`quarantine` what is bad, :meth:`start`; from
+    then on give it changes. Until ``start`` it belongs to one thread, then any thread may call.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open the file at a path, made if need be with its folder.
+
+        Raises:
+            StoreInUseError: another process has it.
+            StoreError: not even memory can be had.
+        """
+        self.path = path
+        self._lock: FileLock | None = None
+        self._writer: Writer | None = None
+        self._loaded = 0
+        self._quarantined = 0
+        self._lost = 0
+        self._opened = self._open(path)
+        self._lost = self._opened.lost
+        self.state = self._read_state()
+        self.quarantine([(row, _NOT_WHOLE) for row in self._opened.broken])
+
+    @property
+    def stored(self) -> bool:
+        """Whether what is written reaches the disk."""
+        return self._opened.stored
+
+    # --- loading ---
+
+    def rows(self) -> Iterator[list[Row]]:
+        """Yield all rows that are whole; the others are quarantined at the end."""
+        broken: list[tuple[tuple[Any, ...], str]] = []
+        cursor = self._opened.connection.execute(
+            f"SELECT {schema.ENTRY_COLUMNS} FROM entry ORDER BY entry_id"
+        )
+        while rows := cursor.fetchmany(READ_ROWS):
+            good = [row for row in rows if is_whole(row)]
+            if len(good) < len(rows):
+                broken += [(row, _NOT_WHOLE) for row in rows if not is_whole(row)]
+            yield good
+        self.quarantine(broken)
+
+    def beyond(self, capacity: int) -> list[Row]:
+        """Return the rows that do not fit, those that were used longest ago."""
+        return self._opened.connection.execute(
+            f"SELECT {schema.ENTRY_COLUMNS} FROM entry ORDER BY last_used DESC, entry_id DESC "
+            f"LIMIT -1 OFFSET ?",
+            (capacity,),
+        ).fetchall()
+
+    def quarantine(self, bad: Sequence[tuple[tuple[Any, ...], str]]) -> None:
+        """Keep rows aside, each with the reason, and take them out of the entries.
+
+        Raises:
+            StoreError: that cannot be written.
+        """
+        if not bad:
+            return
+        self._quarantined += len(bad)
+        connection = self._opened.connection
+        now = time.time()
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany(
+                "INSERT INTO quarantine (at, reason, entry_id, layout, numbers, counters) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                [_kept_aside(now, row, reason) for row, reason in bad],
+            )
+            connection.execute(
+                "DELETE FROM quarantine WHERE number <= (SELECT max(number) FROM quarantine) - ?",
+                (QUARANTINE_ROWS,),
+            )
+            connection.executemany(
+                "DELETE FROM entry WHERE entry_id = ?", [(row[0],) for row, _ in bad]
+            )
+            count = connection.execute("SELECT count(*) FROM entry").fetchone()[0]
+            opening.write_progress(connection, self.state.last_id, self.state.decisions, int(count))
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            self._to_memory(f"{self.path} cannot be written ({error})")
+
+    def start(self, loaded: int) -> None:
+        """Begin to write; so many entries were loaded."""
+        self._loaded = loaded
+        connection = self._opened.connection
+        if not self.stored:
+            connection.close()
+            return
+        count = connection.execute("SELECT count(*) FROM entry").fetchone()[0]
+        self._writer = Writer(connection, int(count))
+
+    # --- writing ---
+
+    def give(self, changes: Changes) -> None:
+        """Take changes to be written; returns at once."""
+        if self._writer is not None:
+            self._writer.give(changes)
+
+    def save(self, timeout_s: float) -> int:
+        """Return the number of entries in the file, once the disk has all that was given.
+
+        Raises:
+            StoreError: it does not, and why.
+        """
+        if self._writer is None:
+            raise StoreError(f"nothing is saved: {self.report().where}")
+        return self._writer.save(timeout_s)
+
+    def report(self) -> StoreReport:
+        """Return the state of the store."""
+        writer = self._writer
+        if not self.stored or writer is None:
+            return StoreReport(
+                where="; ".join(["the cache is kept in memory", *self._opened.notes]),
+                loaded=self._loaded,
+                quarantined=self._quarantined,
+                lost=self._lost,
+            )
+        return StoreReport(
+            stored=not writer.failure,
+            where=f"{self.path}: {writer.failure}" if writer.failure else str(self.path),
+            loaded=self._loaded,
+            quarantined=self._quarantined,
+            lost=self._lost,
+            unsaved=writer.unsaved,
+            saves=writer.saves,
+            saves_failed=writer.saves_failed,
+        )
+
+    def summary(self) -> str:
+        """Return one line about how it began, for people."""
+        parts = [f"{self._loaded} entries loaded"]
+        if self._quarantined:
+            parts.append(f"{self._quarantined} bad and kept aside")
+        if self._lost:
+            parts.append(f"{self._lost} lost")
+        where = str(self.path) if self.stored else "in memory only"
+        return f"cache {where}: " + ", ".join(parts + self._opened.notes)
+
+    @property
+    def wants_attention(self) -> bool:
+        """Whether the summary is bad news."""
+        return bool(not self.stored or self._quarantined or self._lost or self._opened.broken)
+
+    def close(self) -> str:
+        """Write what is pending, close the file, let go of it; return what went wrong, if any."""
+        wrong = ""
+        if self._writer is not None:
+            left = self._writer.close()
+            if left:
+                why = self._writer.failure or "the disk is too slow"
+                wrong = f"{left} changes were not saved: {why}"
+        else:
+            self._opened.connection.close()
+        if self._lock is not None and (self._writer is None or self._writer.ended):
+            self._lock.release()
+        return wrong
+
+    # --- inside ---
+
+    def _open(self, path: Path) -> opening.Opened:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = FileLock(path)
+        except OSError as error:
+            return opening.read_only(path, f"{path} cannot be written ({error})")
+        try:
+            return opening.open_database(path)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _read_state(self) -> StoredState:
+        rows = self._opened.connection.execute(
+            "SELECT number, name, content, checksum FROM state ORDER BY number"
+        ).fetchall()
+        whole = {row[1]: row for row in rows if is_whole_state(row)}
+        state = read_state(whole)
+        state.bad += [str(row[1]) for row in rows if not is_whole_state(row)]
+        if state.bad:
+            self._opened.notes.append(f"not used: {', '.join(state.bad)}")
+        if PROGRESS not in whole and rows:
+            self._opened.notes.append("how many entries it should hold is not known")
+        return state
+
+    def _to_memory(self, reason: str) -> None:
+        self._opened.stored = False
+        self._opened.notes.append(reason)
+
+
+def _kept_aside(now: float, row: tuple[Any, ...], reason: str) -> tuple[Any, ...]:
+    entry_id, counters, layout, numbers = row[0], row[1:7], row[7], row[8]
+    return now, reason[:1000], entry_id, layout, numbers, repr((*counters, row[9]))
