@@ -4,7 +4,7 @@ Subscriptions: ``task_key``, ``task_state`` (wake the data loop), ``execution_fe
 ``entry_update`` (executor).
 Publishers: ``cache_match`` for every key, ``execution_value`` (latched, at activation and when it
 changes), ``~/statistics`` (latched, 2 Hz), ``failure_event``.
-Services: ``~/query``, ``~/invalidate``, ``~/set_domain_isolation``.
+Services: ``ros/cache_services.py``.
 Parameters: ``caching/config.py``.
 """
 
@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import sys
 import time
-import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
+from kv_action_router import contracts
 from kv_action_router.caching.config import CachingConfig
+from kv_action_router.caching.decision_log import DecisionLog
 from kv_action_router.caching.decisions import describe
-from kv_action_router.caching.invalidation import Cause, Invalidation
 from kv_action_router.caching.manager import CacheManager
 from kv_action_router.caching.warmup import warm_up
 from kv_action_router.errors import CachingError, RouterError, StaleVersionError
@@ -27,6 +28,7 @@ from kv_action_router.robots.execution_values import load_execution_value
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.ros import topics
 from kv_action_router.ros.bytes_publisher import BytesPublisher
+from kv_action_router.ros.cache_services import CacheServices
 from kv_action_router.ros.conversions import (
     entry_update_from_msg,
     execution_value_to_msg,
@@ -37,17 +39,12 @@ from kv_action_router.ros.lifecycle import StageNode
 from kv_action_router.ros.process import run
 from kv_action_router.ros.streams import DataLoop
 from kv_action_router.ros.wire import FeedbackGlance, KeyReader, MatchWriter
-from kv_action_router.srv import InvalidateCache, QueryCache, SetDomainIsolation
 
 NAME = "cache_manager"
 STATISTICS_PERIOD_S = 0.5
-QUERY_FIELDS = tuple(
-    set(QueryCache.Response.get_fields_and_field_types()) - {"success", "message", "miss_reason"}
-)
 LOG_PERIOD_S = 0.2
 LOG_LINES = 5  # decisions told in one period; more are only counted
 FEEDBACK_PERIOD_NS = 50_000_000  # the injector's counters add up: reading them now and then will do
-CONDITION_PREFIX = "condition"  # how reasons begin that the monitor gives
 SWITCH_INTERVAL_S = 0.0005
 
 
@@ -104,14 +101,12 @@ class CacheManagerNode(StageNode[CachingConfig]):
                 updates.type, updates.name, self._on_update, updates.profile()
             ),
         )
-        for service, answer in (
-            (topics.QUERY, self._on_query),
-            (topics.INVALIDATE, self._on_invalidate),
-            (topics.SET_DOMAIN_ISOLATION, self._on_set_domain_isolation),
-        ):
-            self._keep(
-                self.destroy_service, self.create_service(service.type, service.name, answer)
-            )
+        self._decision_log: DecisionLog | None = None
+        if config.decision_log:
+            self._decision_log = DecisionLog(Path(config.decision_log).expanduser())
+            self._keep(DecisionLog.close, self._decision_log)
+        services = CacheServices(self, self._manager, self._publish_execution_value)
+        self._keep(CacheServices.destroy, services)
 
     def activate_stage(self) -> None:
         """Begin to answer keys."""
@@ -170,7 +165,9 @@ class CacheManagerNode(StageNode[CachingConfig]):
 
     def _on_update(self, message: EntryUpdate) -> None:
         try:
-            applied = self.manager.apply(entry_update_from_msg(message))
+            update = entry_update_from_msg(message)
+            self._log_decisions([], update)
+            applied = self.manager.apply(update)
         except RouterError as error:
             stale = isinstance(error, StaleVersionError)
             self.report(
@@ -184,76 +181,6 @@ class CacheManagerNode(StageNode[CachingConfig]):
         self.get_logger().info(applied.message)
         if applied.execution_changed:
             self._publish_execution_value()
-
-    def _on_query(
-        self, request: QueryCache.Request, response: QueryCache.Response
-    ) -> QueryCache.Response:
-        def answer() -> str:
-            found = self.manager.query(
-                request.key, request.domain, request.intent_id, request.subtask, request.scene
-            )
-            for name in QUERY_FIELDS:
-                setattr(response, name, getattr(found, name))
-            response.miss_reason = int(found.miss_reason)
-            return found.reason
-
-        return self._answer(response, answer)
-
-    def _on_invalidate(
-        self, request: InvalidateCache.Request, response: InvalidateCache.Response
-    ) -> InvalidateCache.Response:
-        def answer() -> str:
-            by_condition = request.reason.lower().startswith(CONDITION_PREFIX)
-            response.count = self.manager.invalidate(
-                Invalidation(
-                    scope=request.scope,
-                    reason=request.reason,
-                    entry_id=request.entry_id,
-                    intent_id=request.intent_id,
-                    layer=request.layer,
-                    domain=request.domain,
-                    cause=Cause.CONDITION if by_condition else Cause.REQUEST,
-                )
-            )
-            if request.scope == InvalidateCache.Request.SCOPE_LAYER:
-                self._publish_execution_value()
-            text = f"{response.count} thrown away: {request.reason.strip()}"
-            self.get_logger().info(text)
-            return text
-
-        return self._answer(response, answer)
-
-    def _on_set_domain_isolation(
-        self, request: SetDomainIsolation.Request, response: SetDomainIsolation.Response
-    ) -> SetDomainIsolation.Response:
-        def answer() -> str:
-            response.grants = self.manager.set_isolation(
-                request.owner_domain, request.reader_domain, isolated=request.isolated
-            )
-            verb = "no longer shared" if request.isolated else "shared"
-            text = f"{request.owner_domain!r} is {verb} with {request.reader_domain!r}"
-            self.get_logger().info(text)
-            return text
-
-        try:
-            return self._answer(response, answer)
-        finally:
-            if self._manager is not None and not response.grants:
-                response.grants = self._manager.domains.listed()
-
-    def _answer(self, response: Any, answer: Callable[[], str]) -> Any:
-        """Fill in success and message; whatever goes wrong is an answer, never the node's end."""
-        try:
-            response.message = answer()
-            response.success = True
-        except RouterError as error:
-            response.success = False
-            response.message = str(error)
-        except Exception as error:
-            response.success = False
-            response.message = f"{type(error).__name__}: {error}"
-            self.get_logger().error(traceback.format_exc())
-        return response
 
     def _publish_execution_value(self) -> None:
         value = self.manager.execution_value()
@@ -274,10 +201,26 @@ class CacheManagerNode(StageNode[CachingConfig]):
         if self._manager is None:
             return
         decisions = self._manager.decisions()
+        self._log_decisions(decisions)
         for match in decisions[-LOG_LINES:]:
             self.get_logger().info(describe(match))
         if len(decisions) > LOG_LINES:
             self.get_logger().info(f"and {len(decisions) - LOG_LINES} decisions before these")
+
+    def _log_decisions(
+        self, matches: Sequence[contracts.CacheMatch], update: contracts.EntryUpdate | None = None
+    ) -> None:
+        """Append to the decision log; the executor's work, far from the data plane."""
+        log = self._decision_log
+        if log is None:
+            return
+        try:
+            for match in matches:
+                log.note(match)
+            if update is not None:
+                log.end(update)
+        except OSError as error:
+            self.get_logger().warning(f"decisions are not logged any more: {error}")
 
 
 def main() -> int:

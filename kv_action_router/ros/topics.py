@@ -38,8 +38,12 @@ from kv_action_router.msg import (
 )
 from kv_action_router.ros import qos
 from kv_action_router.srv import (
+    GetEntry,
+    InsertEntry,
     InterruptExecution,
     InvalidateCache,
+    ListDomains,
+    ListEntries,
     PlaceTarget,
     QueryCache,
     ResumeExecution,
@@ -107,6 +111,10 @@ EXECUTE_TASK = Service("execute_task", ExecuteTask, "behavior_synthesizer")
 INTERRUPT = Service("behavior_synthesizer/interrupt", InterruptExecution, "behavior_synthesizer")
 RESUME = Service("behavior_synthesizer/resume", ResumeExecution, "behavior_synthesizer")
 QUERY = Service("cache_manager/query", QueryCache, "cache_manager")
+INSERT_ENTRY = Service("cache_manager/insert_entry", InsertEntry, "cache_manager")
+GET_ENTRY = Service("cache_manager/get_entry", GetEntry, "cache_manager")
+LIST_ENTRIES = Service("cache_manager/list_entries", ListEntries, "cache_manager")
+LIST_DOMAINS = Service("cache_manager/list_domains", ListDomains, "cache_manager")
 INVALIDATE = Service("cache_manager/invalidate", InvalidateCache, "cache_manager")
 SET_DOMAIN_ISOLATION = Service(
     "cache_manager/set_domain_isolation", SetDomainIsolation, "cache_manager"

@@ -43,7 +43,7 @@ def test_others_are_refused_with_limit_and_value(value: str) -> None:
     [
         ("kv_action_router.caching.node", ()),
         ("kv_action_router.ros.bringup", ("ur5e",)),
-        ("kv_action_router.cli.main", ("domains",)),
+        ("kv_action_router.cli.main", ("domains", "list")),
     ],
 )
 def test_nothing_starts_in_a_domain_that_is_none(
