@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kv_action_router.configuration import Configuration, parameter
+from kv_action_router.configuration import parameter
 from kv_action_router.errors import ConfigError
 from kv_action_router.identity import check_if_named
+from kv_action_router.robots.collision_config import CollisionConfig
 
 
 @dataclass(frozen=True)
-class CachingConfig(Configuration):
+class CachingConfig(CollisionConfig):
     """What the cache manager needs to know.
 
     Raises:
@@ -83,6 +84,22 @@ class CachingConfig(Configuration):
         unit="rad",
         minimum=0.0,
         maximum=6.283185307179586,
+    )
+    obstacle_age_ms: float = parameter(
+        1000.0,
+        "obstacles seen longer ago than this vouch for no cached motion",
+        unit="ms",
+        minimum=10.0,
+        maximum=1.0e6,
+    )
+    decision_log: str = parameter(
+        "",
+        "file to which decisions and outcomes are appended, for kv_router calibrate; empty = none",
+    )
+    store_path: str = parameter(
+        "",
+        "file that keeps the cache; empty = {robot_id}.sqlite3; a relative path stands in the "
+        "package's state folder, {robot_id} is replaced; :memory: = the cache is not kept",
     )
     execution_values: str = parameter(
         "",

@@ -9,23 +9,16 @@ from xml.etree import ElementTree
 
 import coal
 import numpy as np
-import numpy.typing as npt
 import pinocchio as pin
 
 from kv_action_router.contracts import FloatArray
 from kv_action_router.errors import InputError
 from kv_action_router.robots.kinematics import Kinematics
-from kv_action_router.robots.shapes import (
-    Capsules,
-    PlacedPoints,
-    link_name,
-    load_capsules,
-    load_geometry,
-)
+from kv_action_router.robots.segments import BoolArray, CapsuleAxes
+from kv_action_router.robots.shapes import Capsules, link_name, load_capsules, load_geometry
 
 TABLE = "table"
 NO_SPHERES = np.zeros((0, 4))
-AT_ONCE = 4000  # distances of spheres and capsules: more do not stay in the first cache
 
 
 class CollisionModel:
@@ -34,9 +27,8 @@ class CollisionModel:
     Against itself and the table: coal, in one call of pinocchio, on the capsules of the MJCF. Left
     out are links that a single joint moves against each other, and what the MJCF excludes. Against
     obstacles, which change with every image: the closed form for a capsule and a sphere, all at
-    once. As coal pairs, 256 spheres took 360 us to test and 850 us to place.
-
-    Measured on one core of a shared machine: 15 us without obstacles, 90 us with 256 spheres.
+    once. As coal pairs, 256 spheres took 360 us to test and 850 us to place. Whole motions are
+    the business of ``robots.swept``.
 
     The base (what no joint moves) is tested against the arm only: it stands on the table, and what
     is near it is its mount.
@@ -44,6 +36,9 @@ class CollisionModel:
     Args:
         kinematics: of the arm; not shared with another thread.
         table_height: top of the table in the base frame [m]; None = no table.
+
+    Attributes:
+        extent: no point of the arm is farther from an axis that moves it [m].
     """
 
     def __init__(self, kinematics: Kinematics, table_height: float | None = None) -> None:
@@ -52,7 +47,8 @@ class CollisionModel:
         capsules = load_capsules(self._model, self._geometry, kinematics.mjcf)
         self._moving = np.flatnonzero(capsules.joint != 0)
         self._links = tuple(capsules.links[i] for i in self._moving)
-        self._segments = _Segments(self._data, capsules.taken(self._moving))
+        self._axes = CapsuleAxes(self._data, capsules.taken(self._moving))
+        self.extent = _extent(self._model, capsules)
         self._add_self_pairs(_excluded(kinematics.mjcf))
         self._table_pairs: dict[int, str] = {}
         if table_height is not None:
@@ -105,26 +101,79 @@ class CollisionModel:
         """
         if np.ndim(path) != 2 or np.shape(path)[1] != self._model.nq or not np.isfinite(path).all():
             raise InputError("q", f"{self._model.nq} finite joint positions", path)
-        self._configure(padding, frozenset(may_touch))
+        self.configure(padding, may_touch)
+        allowed = None
+        if self._ignored:
+            allowed = np.broadcast_to(self.among(may_touch), (len(spheres), len(self._links)))
         found, placed = None, []
         for row, q in enumerate(np.asarray(path, float)):
-            if self._touches_itself(q):
-                found = row, self._colliding_pair()
+            pair = self.touched_at(q)
+            if pair is not None:
+                found = row, pair
                 break
             if len(spheres):
-                placed.append(self._segments.ends())
-        rows = max(1, AT_ONCE // max(1, len(spheres) * len(self._links)))
-        for first in range(0, len(placed), rows):
-            touched = self._obstacle(spheres, padding, np.array(placed[first : first + rows]))
-            if touched is not None:
-                return first + touched[0], touched[1]
+                placed.append(self.placements())
+        if placed:
+            near = self.first_obstacle(self.ends(np.array(placed)), spheres, padding, allowed)
+            if near is not None:
+                return near
         return found
 
-    def _touches_itself(self, q: FloatArray) -> bool:
-        """Say whether the arm touches itself or the table; it stands at ``q`` from then on."""
-        return bool(
-            pin.computeCollisions(self._model, self._data, self._geometry, self._results, q, True)
-        )
+    # --- for whoever tests many configurations ---
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """Link of each capsule that moves (c)."""
+        return self._links
+
+    def among(self, links: Collection[str]) -> BoolArray:
+        """Return which capsules belong to some links (c,)."""
+        return np.array([link in links for link in self._links])
+
+    def touched_at(self, q: FloatArray) -> str | None:
+        """Return the pair in which the arm touches itself or the table at ``q`` (n,), or None.
+
+        Padding and allowed links are those of :meth:`configure`. The arm stands at ``q`` from then
+        on, for :meth:`placements`.
+        """
+        if pin.computeCollisions(self._model, self._data, self._geometry, self._results, q, True):
+            return self._colliding_pair()
+        return None
+
+    def placements(self) -> FloatArray:
+        """Return where the joints are, as :meth:`ends` takes it (j, 3, 4)."""
+        return self._axes.placements()
+
+    def ends(self, placements: FloatArray) -> FloatArray:
+        """Return both ends of each capsule [m] (r, c, 2, 3) at placements (r, j, 3, 4)."""
+        return self._axes.ends(placements)
+
+    def first_obstacle(
+        self,
+        ends: FloatArray,
+        spheres: FloatArray,
+        padding: float,
+        allowed: BoolArray | None = None,
+    ) -> tuple[int, str] | None:
+        """Return row and pair of the first configuration nearer to an obstacle than ``padding``.
+
+        Args:
+            ends: of the capsules at r configurations [m] (r, c, 2, 3).
+            spheres: x, y, z, r in the base frame [m] (k, 4).
+            padding: [m].
+            allowed: pairs of sphere and capsule that may be near (k, c); None = none may.
+
+        Raises:
+            InputError: ``spheres`` has the wrong size or is not finite.
+        """
+        spheres = np.asarray(spheres, dtype=float)
+        if spheres.ndim != 2 or spheres.shape[1] != 4 or not np.isfinite(spheres).all():
+            raise InputError("spheres", "finite, of size (k, 4)", spheres.shape)
+        found = self._axes.first_near(ends, spheres, padding, allowed)
+        if found is None:
+            return None
+        row, sphere, capsule = found
+        return row, f"{self._links[capsule]} - obstacle {sphere}"
 
     def _add_self_pairs(self, excluded: set[frozenset[str]]) -> None:
         objects = self._geometry.geometryObjects
@@ -151,7 +200,13 @@ class CollisionModel:
         item = self._geometry.geometryObjects[index]
         return TABLE if item.name == TABLE else link_name(self._model, item)
 
-    def _configure(self, padding: float, ignored: frozenset[str]) -> None:
+    def configure(self, padding: float, may_touch: Collection[str]) -> None:
+        """Set padding [m] and links that may touch the table, for :meth:`touched_at`.
+
+        Raises:
+            InputError: negative or not finite padding, or a link that there is not.
+        """
+        ignored = frozenset(may_touch)
         if padding != self._padding:
             if not (np.isfinite(padding) and padding >= 0.0):
                 raise InputError("padding", "finite and at least 0 m", padding)
@@ -179,69 +234,12 @@ class CollisionModel:
                 return f"{self._name(pair.first)} - {self._name(pair.second)}"
         raise AssertionError("pinocchio reported a collision without a pair")
 
-    def _obstacle(
-        self, spheres: FloatArray, padding: float, ends: FloatArray
-    ) -> tuple[int, str] | None:
-        """Return row and pair of the first configuration that touches one of spheres (k, 4)."""
-        spheres = np.asarray(spheres, dtype=float)
-        if spheres.ndim != 2 or spheres.shape[1] != 4 or not np.isfinite(spheres).all():
-            raise InputError("spheres", "finite, of size (k, 4)", spheres.shape)
-        touching = self._segments.near(spheres, padding, ends)  # (k, r, c)
-        if self._ignored:
-            touching[:, :, [link in self._ignored for link in self._links]] = False
-        if not touching.any():
-            return None
-        row = int(touching.any(axis=(0, 2)).argmax())
-        there = touching[:, row]
-        sphere, capsule = np.unravel_index(int(there.argmax()), there.shape)
-        return row, f"{self._links[int(capsule)]} - obstacle {int(sphere)}"
 
-
-class _Segments:
-    """The capsules' axes, for their distance from points in closed form."""
-
-    def __init__(self, data: Any, capsules: Capsules) -> None:
-        self._count = len(capsules.links)
-        # Both ends of one joint's capsules lie side by side, so that one product places them.
-        ends = np.stack((capsules.start, capsules.end), axis=1).reshape(-1, 3)
-        self._placed = PlacedPoints(data, np.repeat(capsules.joint, 2), ends)
-        self._radius = capsules.radius
-        self._length = np.linalg.norm(capsules.end - capsules.start, axis=1)
-        self._inverse = 1.0 / np.maximum(self._length, 1e-12)[:, None]
-
-    def ends(self) -> FloatArray:
-        """Return both ends of each capsule at the configuration in the workspace (c, 2, 3)."""
-        return self._placed.update().reshape(self._count, 2, 3).copy()
-
-    def near(self, spheres: FloatArray, padding: float, ends: FloatArray) -> npt.NDArray[np.bool_]:
-        """Return which spheres (k, 4) are nearer than ``padding`` to which capsule (k, r, c).
-
-        |p - s|^2 - 2 t (p - s).u + t^2 with t the projection on the unit direction u, clipped to
-        the length; products of matrices instead of a (k, r c, 3) array.
-
-        Args:
-            spheres: x, y, z, r [m].
-            padding: [m].
-            ends: of the capsules, at r configurations (r, c, 2, 3).
-        """
-        rows = len(ends)
-        start = ends[:, :, 0].reshape(-1, 3)
-        direction = ((ends[:, :, 1] - ends[:, :, 0]) * self._inverse).reshape(-1, 3)
-        points = np.ascontiguousarray(spheres[:, :3])
-        along = points @ direction.T
-        along -= np.einsum("ij,ij->i", start, direction)  # (k, r c)
-        clipped = np.maximum(along, 0.0)
-        np.minimum(clipped, np.tile(self._length, rows), out=clipped)
-        squared = points @ (-2.0 * start).T
-        squared += np.einsum("ij,ij->i", start, start)
-        squared += np.einsum("ij,ij->i", points, points)[:, None]
-        along *= 2.0
-        along -= clipped
-        along *= clipped
-        squared -= along
-        reach = spheres[:, 3:4] + np.tile(self._radius + padding, rows)
-        reach *= reach
-        return (squared < reach).reshape(len(spheres), rows, self._count)
+def _extent(model: Any, capsules: Capsules) -> float:
+    """Return the length of the stretched chain behind the first joint, capsules included [m]."""
+    chain = sum(float(np.linalg.norm(place.translation)) for place in model.jointPlacements[2:])
+    outline = np.linalg.norm(capsules.start, axis=1), np.linalg.norm(capsules.end, axis=1)
+    return chain + float((np.maximum(*outline) + capsules.radius).max())
 
 
 def _excluded(mjcf: Path) -> set[frozenset[str]]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kv_action_router.configuration import Configuration, parameter
+from kv_action_router.configuration import parameter
 from kv_action_router.errors import ConfigError
+from kv_action_router.robots.collision_config import CollisionConfig
 from kv_action_router.synthesis.basis import FEWEST
 
 
 @dataclass(frozen=True)
-class SynthesisConfig(Configuration):
+class SynthesisConfig(CollisionConfig):
     """How motions are planned, joined and sent."""
 
     robot: str = parameter("ur5e", "robot model to load")
@@ -45,23 +46,6 @@ class SynthesisConfig(Configuration):
         unit="m",
         minimum=1.0e-5,
         maximum=0.1,
-    )
-    collision_padding: float = parameter(
-        0.02,
-        "distance that planned motions keep from obstacles and the robot itself",
-        unit="m",
-        minimum=0.0,
-        maximum=0.5,
-    )
-    contact_links: tuple[str, ...] = parameter(
-        ("spindle", "tool"), "links that may touch where a stage allows contact"
-    )
-    table_height: float = parameter(
-        0.0,
-        "top of the table that planned motions stay above; -1 = no table",
-        unit="m",
-        minimum=-1.0,
-        maximum=5.0,
     )
     stretch_limit: float = parameter(
         2.5,
@@ -124,6 +108,14 @@ class SynthesisConfig(Configuration):
         minimum=0.1,
         maximum=60.0,
     )
+    detour_until_ms: float = parameter(
+        8.0,
+        "age of the trigger after which no further way around an obstacle is tried; the rest waits"
+        " for the next key",
+        unit="ms",
+        minimum=0.0,
+        maximum=15.0,
+    )
     rest_speed: float = parameter(
         0.01,
         "joint speed below which the robot counts as at rest",
@@ -136,8 +128,3 @@ class SynthesisConfig(Configuration):
         super().__post_init__()
         if not self.robot:
             raise ConfigError("robot", "the name of a robot model", self.robot)
-
-    @property
-    def table_plane(self) -> float | None:
-        """Height of the table [m], or None."""
-        return None if self.table_height <= -1.0 else self.table_height

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from kv_action_router.contracts import CacheMatch, FloatArray, Pose
-from kv_action_router.errors import InputError, ReanchorError
+from kv_action_router.errors import CollisionError, InputError, ReanchorError
 from kv_action_router.robots.model import RobotModel
+from kv_action_router.synthesis.clearance import Clearance
 from kv_action_router.synthesis.config import SynthesisConfig
 from kv_action_router.synthesis.goal import goal_configuration
 from kv_action_router.synthesis.kinematics import shifted_end
@@ -46,10 +47,25 @@ class Decided:
 class Decider:
     """Makes motions of matches. Not thread safe."""
 
-    def __init__(self, model: RobotModel, config: SynthesisConfig, source: BehaviorSource) -> None:
+    def __init__(
+        self,
+        model: RobotModel,
+        config: SynthesisConfig,
+        source: BehaviorSource,
+        clearance: Clearance | None = None,
+    ) -> None:
+        """Make a decider.
+
+        Args:
+            model: of the robot.
+            config: of the stage.
+            source: of motions that the cache has not.
+            clearance: tests corrected motions; None = nothing is tested.
+        """
         self._model = model
         self._config = config
         self._source = source
+        self._clearance = clearance
         self._limits = MotionLimits.of(model)
         self._scaled: dict[float, MotionLimits] = {}
 
@@ -74,12 +90,15 @@ class Decider:
         """
         target = match.target.pose if stage.needs_target and match.target is not None else None
         refused = ""
+        request = PlanRequest(stage, start, target, obstacles, match)
         if match.hit and match.behavior is not None:
             try:
-                return Decided(self._reuse(stage, match, start, target), target, True)
-            except (ReanchorError, InputError) as error:
+                motion = self._reuse(stage, match, start, target)
+                if self._clearance is not None:
+                    self._clearance.check(motion, request)
+                return Decided(motion, target, True)
+            except (ReanchorError, CollisionError, InputError) as error:
                 refused = str(error)
-        request = PlanRequest(stage, start, target, obstacles, match)
         return Decided(self._source.plan(request), target, False, refused)
 
     def _reuse(

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+import time
+from collections.abc import Callable
 
 import numpy as np
 
 from kv_action_router.contracts import FloatArray
-from kv_action_router.errors import CollisionError, LimitError
+from kv_action_router.errors import LimitError
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.robots.turns import whole_turns
 from kv_action_router.synthesis.basis import basis
+from kv_action_router.synthesis.clearance import Clearance
 from kv_action_router.synthesis.config import SynthesisConfig
+from kv_action_router.synthesis.detour import Detours
 from kv_action_router.synthesis.goal import goal_configuration, tip_goal, tool_down_at
 from kv_action_router.synthesis.limits import MotionLimits
 from kv_action_router.synthesis.line import LinePath, distance_from_line
@@ -26,17 +29,7 @@ ATTEMPTS = 5
 CALMER = 0.8  # factor on acceleration and jerk after a fit that left the limits
 FIT_JERK = 0.5  # a spline fitted to a piecewise constant jerk overshoots it
 SHORTEST_LINE = 1.0e-4  # [m]
-CHECKED_CONFIGURATIONS = 16
 LINE_CHECKS = np.array([0.2, 0.35, 0.5, 0.65, 0.8])  # shares of the duration
-
-
-class MotionCollision(Protocol):
-    """What tests a motion for contact (``robots.collision.CollisionModel`` is one)."""
-
-    def first_collision(
-        self, path: FloatArray, spheres: FloatArray, padding: float, may_touch: tuple[str, ...]
-    ) -> tuple[int, str] | None:
-        """Return row and pair of the first configuration of ``path`` (k, n) that would touch."""
 
 
 class ReplanSource:
@@ -46,11 +39,21 @@ class ReplanSource:
         self,
         model: RobotModel,
         config: SynthesisConfig,
-        collision: MotionCollision | None = None,
+        clearance: Clearance | None = None,
+        clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
+        """Make a planner.
+
+        Args:
+            model: of the robot.
+            config: of the stage.
+            clearance: tests motions; None = nothing is tested.
+            clock: CLOCK_MONOTONIC [ns], which ends the search for a way around.
+        """
         self._model = model
         self._config = config
-        self._collision = collision
+        self._clearance = clearance
+        self._detours = None if clearance is None else Detours(model, config, clearance, clock)
         self._limits = MotionLimits.of(model)
         self._scaled: dict[float, MotionLimits] = {}
         self._joints = StateToState(model.n)
@@ -63,23 +66,30 @@ class ReplanSource:
         Raises:
             UnreachableError: the goal can't be reached inside the position limits.
             LimitError: no motion keeps the limits.
-            CollisionError: the motion would touch something.
+            CollisionError: the motion would touch something, and no way around was found.
         """
         limits = self._stage_limits(request.stage.velocity_scale).including(
             request.start.velocity, request.start.acceleration
         )
         limits.check_positions(request.start.position[None, :])
         tip = tip_goal(request.stage, request.target)
+        if isinstance(request.stage.goal, TargetGoal) and request.stage.goal.line:
+            assert tip is not None
+            motion = self._straight(request.start, tip, request.stage.goal, limits)
+            if self._clearance is not None:
+                self._clearance.check(motion, request)
+            return motion
         if tip is None:
             goal = goal_configuration(request.stage, self._model)
-            motion = self._free(request.start, goal, limits)
-        elif isinstance(request.stage.goal, TargetGoal) and request.stage.goal.line:
-            motion = self._straight(request.start, tip, request.stage.goal, limits)
         else:
             goal = self._model.solve_ik(tip, None, request.start.position)
-            motion = self._free(request.start, goal, limits)
-        self.check_collision(motion, request)
-        return motion
+        motion = self._free(request.start, goal, limits)
+        if self._clearance is None or self._detours is None:
+            return motion
+        touch = self._clearance.first_touch(motion, request)
+        if touch is None:
+            return motion
+        return self._detours.around(request, motion.end, limits, touch)
 
     def _stage_limits(self, scale: float) -> MotionLimits:
         """Return the planning limits of stages with a velocity scale."""
@@ -91,23 +101,6 @@ class ReplanSource:
                 config.jerk_share * scale,
             )
         return limits
-
-    def check_collision(self, motion: Motion, request: PlanRequest) -> None:
-        """Refuse a motion that would touch something its stage doesn't allow.
-
-        Raises:
-            CollisionError: naming the pair and when it would touch.
-        """
-        if self._collision is None:
-            return
-        times = np.linspace(0.0, motion.duration, CHECKED_CONFIGURATIONS)
-        links = tuple(self._config.contact_links) if request.stage.allowed_contact else ()
-        found = self._collision.first_collision(
-            motion.derivative(times, 0), request.obstacles, self._config.collision_padding, links
-        )
-        if found is not None:
-            row, pair = found
-            raise CollisionError(f"motion would touch after {times[row]:.2f} s: {pair}")
 
     def _free(self, start: MotionState, goal: FloatArray, limits: MotionLimits) -> Motion:
         """Plan in joint space, as fast as the limits allow."""

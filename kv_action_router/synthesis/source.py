@@ -28,6 +28,13 @@ class PlanRequest:
     obstacles: FloatArray
     match: CacheMatch | None = None
 
+    @property
+    def seen_target(self) -> Pose | None:
+        """Where the target is seen, whether the stage acts on it or not."""
+        if self.match is not None and self.match.target is not None:
+            return self.match.target.pose
+        return self.target
+
 
 class BehaviorSource(Protocol):
     """Answers a request with a motion that starts in its start state and ends at rest.

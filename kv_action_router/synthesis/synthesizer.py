@@ -30,6 +30,7 @@ from kv_action_router.contracts import (
 from kv_action_router.errors import ReanchorError, RouterError, SynthesisError
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.synthesis.chunk import ChunkMaker
+from kv_action_router.synthesis.clearance import Clearance
 from kv_action_router.synthesis.config import SynthesisConfig
 from kv_action_router.synthesis.decider import Decider
 from kv_action_router.synthesis.execution import Execution
@@ -71,10 +72,11 @@ class BehaviorSynthesizer:
         clock: Callable[[], int] = time.monotonic_ns,
         first_decision: int = 1,
     ) -> None:
-        planned = source or ReplanSource(model, config, model.collision_model(config.table_plane))
+        clearance = Clearance(model, config)
+        planned = source or ReplanSource(model, config, clearance, clock)
         self.tracking = Tracking(model.joint_names, config)
         self.obstacles: FloatArray = np.zeros((0, 4))
-        self._decider = Decider(model, config, planned)
+        self._decider = Decider(model, config, planned, clearance)
         self.motion = MotionInForce(self._decider, MotionLimits.of(model), self.tracking)
         self.tasks = TaskRunner(model, config, self.tracking, self.motion, first_decision)
         self.decisions_dropped = 0

@@ -20,6 +20,7 @@ from kv_action_router.contracts import (
 from kv_action_router.errors import SynthesisError
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.synthesis.chunk import ChunkMaker
+from kv_action_router.synthesis.clearance import Clearance
 from kv_action_router.synthesis.config import SynthesisConfig
 from kv_action_router.synthesis.decider import Decider
 from kv_action_router.synthesis.limits import MotionLimits
@@ -34,8 +35,8 @@ _BELOW_HOME = 0.1  # [m]
 
 def warm_up(model: RobotModel, config: SynthesisConfig) -> list[TrajectoryChunk]:
     """Plan, reuse, follow, brake and sample around home; return chunks to convert once."""
-    source = ReplanSource(model, config, model.collision_model(config.table_plane))
-    decider = Decider(model, config, source)
+    clearance = Clearance(model, config)
+    decider = Decider(model, config, ReplanSource(model, config, clearance), clearance)
     limits = MotionLimits.of(model)
     chunks = ChunkMaker(model.joint_names)
     start = MotionState.at_rest(model.home)

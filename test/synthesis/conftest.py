@@ -9,6 +9,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from kv_action_router.robots.model import RobotModel
+from kv_action_router.synthesis.clearance import Clearance
 from kv_action_router.synthesis.config import SynthesisConfig
 from kv_action_router.synthesis.replan import ReplanSource
 from kv_action_router.tasks.definition import load_task
@@ -35,7 +36,7 @@ def config() -> SynthesisConfig:
 @pytest.fixture(scope="session")
 def source(model: RobotModel, config: SynthesisConfig) -> ReplanSource:
     """Make the planner, with its collision test."""
-    return ReplanSource(model, config, model.collision_model(config.table_plane))
+    return ReplanSource(model, config, Clearance(model, config))
 
 
 @pytest.fixture(scope="session")

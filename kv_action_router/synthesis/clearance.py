@@ -1,0 +1,46 @@
+"""Whether a motion keeps clear of obstacles, table and the arm itself."""
+
+from __future__ import annotations
+
+from kv_action_router.contracts import FloatArray
+from kv_action_router.errors import CollisionError
+from kv_action_router.robots.model import RobotModel
+from kv_action_router.robots.swept import SweptCollision, Touch
+from kv_action_router.synthesis.config import SynthesisConfig
+from kv_action_router.synthesis.source import PlanRequest
+from kv_action_router.synthesis.spline import Motion
+
+
+class Clearance:
+    """Tests planned and corrected motions alike. Not thread safe."""
+
+    def __init__(self, model: RobotModel, config: SynthesisConfig) -> None:
+        self._collision = model.collision_model(config.table_plane)
+        self._swept = SweptCollision(self._collision)
+        self._config = config
+
+    def first_touch(self, motion: Motion, request: PlanRequest) -> Touch | None:
+        """Return where a motion would touch something its stage doesn't allow, or None."""
+        contact = self._config.contact(request.stage.allowed_contact, request.seen_target)
+        return self._swept.first_touch(
+            lambda times: motion.derivative(times, 0),
+            motion.duration,
+            request.obstacles,
+            self._config.collision_padding,
+            contact,
+        )
+
+    def check(self, motion: Motion, request: PlanRequest) -> None:
+        """Refuse a motion that would touch something its stage doesn't allow.
+
+        Raises:
+            CollisionError: naming the pair and when it would touch.
+        """
+        touch = self.first_touch(motion, request)
+        if touch is not None:
+            raise CollisionError(f"motion would touch: {touch}")
+
+    def standing(self, q: FloatArray, request: PlanRequest) -> Touch | None:
+        """Return what the arm would touch where it stands still at ``q`` [rad] (n,), or None."""
+        hold = Motion.hold(q)
+        return self.first_touch(hold, request)
