@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,6 +22,7 @@ _OUTCOMES = {
     UpdateOperation.FAILURE: "failure",
     UpdateOperation.INSERT: "inserted",
 }
+_JOINED = ("outcome", "false_hit", "error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,35 +158,29 @@ class DecisionLog:
 
 
 def read_log(path: Path) -> tuple[list[LoggedDecision], int]:
-    """Return the decisions of a log in order, outcomes joined, and how many lines were no such.
+    """Return the decisions of a log in order, outcomes joined, and how many lines told nothing.
 
     Raises:
         InputError: the file cannot be read, or is of a later format.
     """
-    found: dict[str, LoggedDecision] = {}
+    decisions: list[dict[str, Any]] = []
+    outcomes: dict[str, dict[str, Any]] = {}
     bad = newest = 0
     for line in _lines(path):
         try:
-            values = json.loads(line)
+            values = {name: _number(value) for name, value in json.loads(line).items()}
             if "decision" in values:
                 newest = max(newest, values.pop("decision"))
-                decision = LoggedDecision(**{k: _number(v) for k, v in values.items()})
-                found[decision.trace_id] = decision
-            else:
-                known = found[values["trace_id"]]
-                found[known.trace_id] = LoggedDecision(
-                    **{
-                        **asdict(known),
-                        "outcome": values["outcome"],
-                        "false_hit": bool(values["false_hit"]),
-                        "error": _number(values["error"]),
-                    }
-                )
-        except (ValueError, TypeError, KeyError):
+                LoggedDecision(**values)
+                decisions.append(values)
+            else:  # it may stand before its decision: the two are written by different hands
+                outcomes[values.pop("trace_id")] = {name: values[name] for name in _JOINED}
+        except (ValueError, TypeError, KeyError, AttributeError):
             bad += 1
     if newest > FORMAT:
         raise InputError("log", f"of format {FORMAT} or earlier", newest)
-    return list(found.values()), bad
+    found = [LoggedDecision(**v, **outcomes.pop(v["trace_id"], {})) for v in decisions]
+    return found, bad + len(outcomes)
 
 
 def _lines(path: Path) -> Iterator[str]:

@@ -21,8 +21,10 @@ from kv_action_router.caching.config import CachingConfig
 from kv_action_router.caching.decision_log import DecisionLog
 from kv_action_router.caching.decisions import describe
 from kv_action_router.caching.manager import CacheManager
+from kv_action_router.caching.store.location import store_file
+from kv_action_router.caching.store.store import CacheStore
 from kv_action_router.caching.warmup import warm_up
-from kv_action_router.errors import CachingError, RouterError, StaleVersionError
+from kv_action_router.errors import CachingError, RouterError, StaleVersionError, StoreError
 from kv_action_router.msg import EntryUpdate, FailureEvent
 from kv_action_router.robots.execution_values import load_execution_value
 from kv_action_router.robots.model import RobotModel
@@ -42,6 +44,7 @@ from kv_action_router.ros.wire import FeedbackGlance, KeyReader, MatchWriter
 
 NAME = "cache_manager"
 STATISTICS_PERIOD_S = 0.5
+FLUSH_S = 1.5  # that long a deactivation waits for the disk; a process has 4 s to end
 LOG_PERIOD_S = 0.2
 LOG_LINES = 5  # decisions told in one period; more are only counted
 FEEDBACK_PERIOD_NS = 50_000_000  # the injector's counters add up: reading them now and then will do
@@ -78,13 +81,15 @@ class CacheManagerNode(StageNode[CachingConfig]):
     # --- transitions ---
 
     def configure_stage(self) -> None:
-        """Load the robot, make an empty cache, subscribe, offer the services."""
+        """Load the robot and what the cache held, subscribe, offer the services."""
         config = self.config
         model = RobotModel.load(config.robot, prefix=config.joint_prefix)
         execution = load_execution_value(
             config.execution_values or config.robot, prefix=config.joint_prefix
         )
         self._manager = CacheManager(config, model, execution)
+        self._keep(self._close_cache, self._manager)
+        self._load_cache(self._manager)
         for match in warm_up(config, model):
             self._match_writer.write(match, 0)
         self._keys = self.plane.reader(topics.TASK_KEY, raw=True)
@@ -122,11 +127,16 @@ class CacheManagerNode(StageNode[CachingConfig]):
         )
 
     def deactivate_stage(self) -> None:
-        """Stop telling; what was learned stays."""
+        """Stop telling; what was learned stays, and is written."""
         for name in ("_statistics_timer", "_log_timer"):
             timer = self.__dict__.pop(name, None)
             if timer is not None:
                 self.destroy_timer(timer)
+        if self._manager is not None and self._manager.persistence.is_stored:
+            try:
+                self._manager.persistence.save(FLUSH_S)
+            except StoreError as error:
+                self.report(error.error_code, str(error), detector="store")
 
     def cleanup_stage(self) -> None:
         """Destroy what was made, and the cache; the readers go with the data plane."""
@@ -134,6 +144,22 @@ class CacheManagerNode(StageNode[CachingConfig]):
             destroy(thing)
         self._made.clear()
         self._manager = None
+
+    def _load_cache(self, manager: CacheManager) -> None:
+        path = store_file(self.config.store_path, self.config.robot_id)
+        if path is None:
+            self.get_logger().info("the cache is not kept (store_path)")
+            return
+        store = CacheStore(path)
+        told = manager.persistence.begin(store)
+        if store.wants_attention:
+            self.report(StoreError.error_code, told, detector="store")
+        else:
+            self.get_logger().info(told)
+
+    def _close_cache(self, manager: CacheManager) -> None:
+        if wrong := manager.persistence.end():
+            self.report(StoreError.error_code, wrong, detector="store")
 
     def _publisher(self, topic: topics.Topic) -> Any:
         publisher = self.create_publisher(topic.type, topic.name, topic.profile())

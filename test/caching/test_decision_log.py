@@ -79,6 +79,15 @@ def test_an_outcome_is_joined_to_its_decision(tmp_path: Path) -> None:
     assert math.isnan(second.similarity) and not second.hit
 
 
+def test_an_outcome_may_be_written_before_its_decision(tmp_path: Path) -> None:
+    log = DecisionLog(tmp_path / "log.jsonl")
+    log.end(update(7, UpdateOperation.SUCCESS))
+    log.note(match(7))
+    log.close()
+    (decision,), bad = read_log(log.path)
+    assert (decision.outcome, bad) == ("success", 0)
+
+
 def test_what_is_no_line_of_a_log_is_counted(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     log = DecisionLog(path)

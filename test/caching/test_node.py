@@ -18,6 +18,7 @@ rclpy = pytest.importorskip("rclpy", reason="no ROS 2 here: run `make setup`")
 import yaml  # noqa: E402
 from rclpy.executors import SingleThreadedExecutor  # noqa: E402
 
+from kv_action_router.caching.decision_log import read_log  # noqa: E402
 from kv_action_router.contracts import MissReason, Trigger, UpdateOperation  # noqa: E402
 from kv_action_router.msg import ExecutionFeedback  # noqa: E402
 from kv_action_router.robots.execution_values import SLOT_BOUNDS  # noqa: E402
@@ -137,7 +138,14 @@ def process(spawn: Callable[..., Any], tmp_path: Path) -> Any:
     content = {"ur5e": {"common": common, "drives": {name: {} for name in ARM}}}
     path = tmp_path / "values.yaml"
     path.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
-    parameters = ("autostart:=true", "robot_id:=r1", "capacity:=100", f"execution_values:={path}")
+    log = tmp_path / "decisions.jsonl"
+    parameters = (
+        "autostart:=true",
+        "robot_id:=r1",
+        "capacity:=100",
+        f"execution_values:={path}",
+        f"decision_log:={log}",
+    )
     arguments = [part for parameter in parameters for part in ("-p", parameter)]
     return spawn("kv_action_router.caching.node", "--ros-args", *arguments)
 
@@ -168,7 +176,7 @@ def key(build: Any, **changes: Any) -> Any:
     return dataclasses.replace(made, joints=dataclasses.replace(made.joints, names=ARM))
 
 
-def test_key_in_match_out(client: Client, build: Any) -> None:
+def test_key_in_match_out(client: Client, build: Any, tmp_path: Path) -> None:
     idle = client.match(key(build), lambda m: True)
     assert idle.miss_reason == MissReason.NO_TASK
 
@@ -206,6 +214,12 @@ def test_key_in_match_out(client: Client, build: Any) -> None:
     assert statistics.robot_id == "r1"
     assert statistics.keys_refused >= 1
     assert statistics.match_time_max_us > 0.0
+
+    def logged() -> Any:
+        decisions, _ = read_log(tmp_path / "decisions.jsonl")
+        return [(decision.trace_id, decision.hit) for decision in decisions]
+
+    client.until("two logged decisions", lambda: logged() == [("41", False), ("42", True)])
 
 
 def test_bad_questions_get_reasons_and_the_node_lives(
