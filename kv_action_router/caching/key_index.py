@@ -18,6 +18,9 @@ from kv_action_router.errors import KeyInvalidError
 
 SUMMED_SIZE = SUMMED_SLICE.stop - SUMMED_SLICE.start
 SMALLEST_NORM = 1e-6
+MEMBERS: Float32Array = np.zeros((SUMMED_SIZE, len(SLICES)), dtype=np.float32)  # sums up each slice
+for _column, _part in enumerate(SLICES.values()):
+    MEMBERS[_part, _column] = 1.0
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -57,12 +60,18 @@ def prepare_key(vector: Any, field: str = "key") -> Float32Array:
 
 
 def slice_similarities(first: Float32Array, second: Float32Array) -> dict[str, float]:
-    """Return the cosine of each named slice, -1 to 1; NaN where one side does not hold it."""
+    """Return the cosine of each named slice of two summed parts (56,); NaN where one is empty."""
+    products: Float32Array = np.empty((3, SUMMED_SIZE), dtype=np.float32)
+    np.multiply(first, second, products[0])
+    np.multiply(first, first, products[1])
+    np.multiply(second, second, products[2])
+    # One product sums up all slices: half of the time of one for each.
+    both, one, other = products.dot(MEMBERS).tolist()
     result = {}
-    for name, part in SLICES.items():
-        a, b = first[part], second[part]
-        norm = math.sqrt(float(a.dot(a)) * float(b.dot(b)))  # @ takes three times as long
-        result[name] = min(1.0, max(-1.0, float(a.dot(b)) / norm)) if norm > 1e-12 else math.nan
+    for index, name in enumerate(SLICES):
+        norm = math.sqrt(one[index] * other[index])
+        cosine = both[index] / norm if norm > 1e-12 else math.nan
+        result[name] = 1.0 if cosine > 1.0 else max(cosine, -1.0)  # NaN stays
     return result
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kv_action_router.caching.key_index import SMALLEST_NORM, SUMMED_SIZE
+from kv_action_router.caching.key_index import MEMBERS, SMALLEST_NORM, SUMMED_SIZE
 from kv_action_router.contracts import KEY_SIZE, SLICES, SUMMED_SLICE, Float32Array, FloatArray
 
 _SHAPE = (KEY_SIZE,)
@@ -20,9 +20,7 @@ _TARGET = _NAMES.index("target")
 _SMALL = 2.0 * SMALLEST_NORM**2  # squares: what lies outside is left to prepare_key
 _LARGE = 1e30
 _LEAST_SQUARE = 1e-24  # product of two slices' squared norms below which they hold nothing
-_MEMBERS: FloatArray = np.zeros((SUMMED_SIZE, len(_NAMES)))  # sums up each slice
-for _column, _part in enumerate(SLICES.values()):
-    _MEMBERS[_part, _column] = 1.0
+_MEMBERS: FloatArray = MEMBERS.astype(np.float64)
 
 
 class Likeness(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ from kv_action_router.caching.index.base import FREE, Searcher
 from kv_action_router.caching.key_index import slice_similarities, worst_slice
 from kv_action_router.caching.layers.task import NO_BEHAVIOR, TaskEntry
 from kv_action_router.contracts import (
+    ROBOT_SLICE,
     SUMMED_SLICE,
     BehaviorValue,
     Float32Array,
@@ -23,6 +24,8 @@ from kv_action_router.contracts import (
     MissReason,
     TargetEstimate,
 )
+
+QUESTIONS_KEPT = 64  # kinds of question whose partitions are remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,7 @@ class Question:
         needs_target: the target slice must reach its own minimum; None = if the entry has a target.
         joints: measured start state for the guards; None = not asked.
         target: that the key holds.
+        allowed_contact: what the stage may touch; empty = nothing.
     """
 
     vector: Float32Array
@@ -50,6 +54,7 @@ class Question:
     needs_target: bool | None
     joints: JointSample | None = None
     target: TargetEstimate | None = None
+    allowed_contact: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +88,15 @@ class Answer:
     behavior: BehaviorValue | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    """Partitions that a question may be answered from, and what that was found out from."""
+
+    partitions: int
+    grants: Set[tuple[str, str]]
+    numbers: tuple[int, ...]
+
+
 class Matcher:
     """Answers questions from the entry table, on any thread that brings its own searcher."""
 
@@ -93,6 +107,7 @@ class Matcher:
         self._entries = entries
         self._domains = domains
         self._guards = tuple(guards)
+        self._asked: dict[tuple[object, ...], _Candidates] = {}
 
     def match(self, question: Question, searcher: Searcher) -> Answer:
         """Return the answer; changes nothing. Looks again when an entry it used was replaced."""
@@ -103,19 +118,29 @@ class Matcher:
             if all(self._entries.intact(entry, since) for entry in used):
                 return answer
 
-    def partitions(self, question: Question) -> list[int]:
+    def partitions(self, question: Question) -> Sequence[int]:
         """Return the partitions whose entries are candidates.
 
         The robot's identity must agree in the own domain and is waived in shared ones.
         """
-        table = self._entries.partitions
+        table, grants = self._entries.partitions, self._domains.grants
+        count = len(table)
+        identity = question.vector[ROBOT_SLICE].tobytes()
+        names = (question.domain, question.encoder_id, question.intent_id, question.subtask)
+        known = self._asked.get((*names, identity))
+        # Partitions are only ever added, grants are swapped: while neither changed, the same holds.
+        if known is not None and known.partitions == count and known.grants is grants:
+            return known.numbers
         own_robot = table.robot(question.vector)
-        numbers = []
+        numbers: list[int] = []
         for owner in self._domains.readable(question.domain):
             robot = own_robot if owner == question.domain else None
             numbers += table.find(
                 owner, question.encoder_id, question.intent_id, question.subtask, robot
             )
+        if len(self._asked) >= QUESTIONS_KEPT:
+            self._asked.clear()
+        self._asked[(*names, identity)] = _Candidates(count, grants, tuple(numbers))
         return numbers
 
     def _answer(self, question: Question, searcher: Searcher, used: list[TaskEntry]) -> Answer:
@@ -125,10 +150,10 @@ class Matcher:
             return self._miss(question, MissReason.EMPTY, self._why_empty(question))
         first: Answer | None = None
         threshold = self._config.threshold_of(question.scene)
+        entry = tasks.read(slot)
+        used.append(entry)
         for _ in range(self._config.candidates):
-            entry = tasks.read(slot)
-            used.append(entry)
-            next_slot, next_similarity = searcher.next_best(slot, tasks.behavior)
+            next_slot, next_similarity = searcher.next_best(entry.slot, tasks.behavior)
             if next_slot >= 0:
                 used.append(tasks.read(next_slot))
             best_other = next_similarity if first is None else first.similarity
@@ -138,7 +163,7 @@ class Matcher:
             first = first or answer
             if next_slot < 0 or next_similarity <= threshold:
                 break
-            slot, similarity = next_slot, next_similarity
+            entry, similarity = used[-1], next_similarity
         assert first is not None
         return first
 
@@ -217,6 +242,7 @@ class Matcher:
             similarity,
             target_similarity,
             question.target,
+            question.allowed_contact,
         )
         guard, why = ask(self._guards, candidate, question.joints, behavior)
         if guard:

@@ -75,8 +75,8 @@ class TestPrepareKey:
 
 
 def test_slice_similarities_are_per_slice_and_nan_where_empty(build) -> None:
-    key = build.vector()
-    other = build.turned(key, "scene", 0.25)
+    key = build.vector()[SUMMED_SLICE]
+    other = build.turned(build.vector(), "scene", 0.25)[SUMMED_SLICE]
     assert slice_similarities(key, other) == pytest.approx(
         {"target": 1.0, "scene": 0.25, "body": 1.0}, abs=1e-5
     )

@@ -48,12 +48,7 @@ class KeyIndex(ABC):
     def __init__(self, size: int) -> None:
         self.keys: Float32Array = np.zeros((size, SUMMED_SIZE), dtype=np.float32)
         self.partitions: npt.NDArray[np.int32] = np.full(size, FREE, dtype=np.int32)
-        self._end = 0  # rows from here on have never been used
-
-    @property
-    def end(self) -> int:
-        """Number of rows that may hold a key."""
-        return self._end
+        self.end = 0  # rows from here on have never been used
 
     @abstractmethod
     def searcher(self) -> Searcher:
@@ -62,8 +57,8 @@ class KeyIndex(ABC):
     def write(self, row: int, key: Float32Array) -> None:
         """Write a prepared key into a row that no search finds yet."""
         self.keys[row] = key[SUMMED_SLICE]
-        if row >= self._end:
-            self._end = row + 1
+        if row >= self.end:
+            self.end = row + 1
 
     def publish(self, row: int, partition: int) -> None:
         """Let searches in a partition find the row."""

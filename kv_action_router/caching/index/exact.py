@@ -32,45 +32,48 @@ class ExactSearcher:
         self._mask: npt.NDArray[np.bool_] = np.empty(size, dtype=np.bool_)
         self._other: npt.NDArray[np.bool_] = np.empty(size, dtype=np.bool_)
         self._wanted: npt.NDArray[np.int32] = np.empty((), dtype=np.int32)
-        self._count = 0
+        self._view(0)
 
     def search(self, key: Float32Array, partitions: Sequence[int]) -> tuple[int, float]:
         """Return the row most like a prepared key, and its cosine; (-1, NaN) when there is none."""
-        index, wanted = self._index, self._wanted
-        self._count = count = index.end
-        if not partitions or count == 0:
-            self._count = 0
+        count = self._index.end if partitions else 0
+        if count != self._count:
+            self._view(count)
+        if count == 0:
             return -1, math.nan
         # Which rows count is settled before their keys are read: a row that is being written now
         # stays out, however far its writer gets during the product.
-        held, mask = index.partitions[:count], self._mask[:count]
+        held, mask, wanted = self._held, self._out, self._wanted
         wanted[()] = partitions[0]
         np.not_equal(held, wanted, mask)
         for partition in partitions[1:]:
-            other = self._other[:count]
             wanted[()] = partition
-            np.not_equal(held, wanted, other)
-            np.logical_and(mask, other, mask)
-        scores = self._scores[:count]
-        index.keys[:count].dot(key[SUMMED_SLICE], scores)
-        np.copyto(scores, _OUT, where=mask)
-        return _best(scores)
+            np.not_equal(held, wanted, self._also)
+            np.logical_and(mask, self._also, mask)
+        self._keys.dot(key[SUMMED_SLICE], self._found)
+        np.copyto(self._found, _OUT, where=mask)
+        return self._best()
 
     def next_best(self, row: int, groups: npt.NDArray[np.int32]) -> tuple[int, float]:
         """Return the best row of the last search that is not in the same group as ``row``."""
-        scores = self._scores[: self._count]
         group = groups[row]
-        scores[row] = _OUT
-        best, similarity = _best(scores)
-        while best >= 0 and groups[best] == group and group >= 0:
-            scores[best] = _OUT
-            best, similarity = _best(scores)
+        self._found[row] = _OUT
+        best, similarity = self._best()
+        while group >= 0 and best >= 0 and groups[best] == group:
+            self._found[best] = _OUT
+            best, similarity = self._best()
         return best, similarity
 
+    def _view(self, count: int) -> None:
+        """Look at the first ``count`` rows: views are made when that changes, not in a search."""
+        self._count = count
+        self._keys, self._held = self._index.keys[:count], self._index.partitions[:count]
+        self._found, self._out = self._scores[:count], self._mask[:count]
+        self._also = self._other[:count]
 
-def _best(scores: Float32Array) -> tuple[int, float]:
-    best = int(scores.argmax())
-    similarity = float(scores[best])
-    if similarity == -math.inf:
-        return -1, math.nan
-    return best, min(1.0, max(-1.0, similarity))
+    def _best(self) -> tuple[int, float]:
+        best = int(self._found.argmax())
+        similarity = self._found.item(best)
+        if similarity >= -1.0:
+            return best, similarity if similarity < 1.0 else 1.0
+        return (-1, math.nan) if similarity == -math.inf else (best, -1.0)
