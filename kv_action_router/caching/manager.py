@@ -27,11 +27,7 @@ from kv_action_router.caching.layers.behavior import BehaviorSize
 from kv_action_router.caching.layers.execution import ExecutionLayer
 from kv_action_router.caching.match import Answer, Matcher, Question
 from kv_action_router.caching.statistics import CacheReport, LayerReport, Statistics
-from kv_action_router.caching.store.loading import Loader, load_execution
-from kv_action_router.caching.store.recorder import ControlLock, Recorder
-from kv_action_router.caching.store.report import NOT_STORED
-from kv_action_router.caching.store.state import origin_of
-from kv_action_router.caching.store.store import CacheStore
+from kv_action_router.caching.store.persistence import Persistence
 from kv_action_router.caching.updates import Applied, Updates
 from kv_action_router.contracts import (
     CacheMatch,
@@ -41,9 +37,8 @@ from kv_action_router.contracts import (
     TaskKey,
     TaskState,
 )
-from kv_action_router.errors import EntryNotFoundError, RouterError, StoreError
+from kv_action_router.errors import EntryNotFoundError, RouterError
 
-SAVE_TIMEOUT_S = 5.0
 REMEMBERED = 256  # removed entries whose reason is kept
 
 
@@ -102,54 +97,13 @@ class CacheManager:
             self.entries, self.domains, self.counted, self._reset_execution
         )
         self._searcher = self.entries.tasks.index.searcher()
-        self._origins = {config.own_domain: origin_of(execution)} if execution else {}
-        self._recorder = Recorder(self.entries, self.domains, self.execution, self._origins, clock)
-        self._control = ControlLock(self._recorder.collect)  # never taken by the data plane
-        self._store: CacheStore | None = None
+        self.persistence = Persistence(self.entries, self.domains, self.execution, execution, clock)
+        self._control = self.persistence.lock  # never taken by the data plane
         self.inspector = Inspector(self.entries, self.domains, self._control)
         self._clock = clock
         self._initial_execution = execution
         if execution is not None:
             self.execution.replace(config.own_domain, execution)
-
-    # --- what outlives it ---
-
-    def keep_in(self, store: CacheStore) -> str:
-        """Load what a store holds, and keep there what is learned; return a line for people.
-
-        To be called before anything else, on an empty cache.
-
-        Raises:
-            StoreError: it cannot be read.
-        """
-        with self._control:
-            self._store = store
-            loaded = Loader(self.entries, self.domains).load(store)
-            notes = load_execution(store, self.execution, self._origins)
-            store.start(loaded)
-            self._recorder.attach(store)
-            return "; ".join([store.summary(), *notes])
-
-    def save(self, timeout_s: float = SAVE_TIMEOUT_S) -> int:
-        """Return the number of entries in the file, once the disk has all that was learned.
-
-        Raises:
-            StoreError: it does not, and why.
-        """
-        if self._store is None:
-            raise StoreError(f"nothing is saved: {NOT_STORED.where}")
-        with self._control:
-            self._recorder.note_use()
-        return self._store.save(timeout_s)
-
-    def close(self) -> str:
-        """Write what is not written yet, let go of the file; return what went wrong, if any."""
-        if self._store is None:
-            return ""
-        with self._control:
-            self._recorder.note_use()
-        self._recorder.detach()
-        return self._store.close()
 
     # --- data plane: one thread, no lock ---
 
@@ -294,7 +248,7 @@ class CacheManager:
                 self.counted.keys_refused,
                 self.counted.updates_refused,
                 *self.counted.match_times.summary(self._clock()),
-                self._store.report() if self._store else NOT_STORED,
+                self.persistence.report(),
             )
 
     # --- inside ---

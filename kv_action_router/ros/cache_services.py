@@ -59,6 +59,7 @@ class CacheServices:
                 (topics.INVALIDATE, self._invalidate),
                 (topics.SET_DOMAIN_ISOLATION, self._set_domain_isolation),
                 (topics.LIST_DOMAINS, self._list_domains),
+                (topics.SAVE, self._save),
             )
         ]
 
@@ -130,6 +131,12 @@ class CacheServices:
         response.domains = [domain_info_to_msg(info) for info in self._manager.inspector.domains()]
         response.identity_conflict = self._manager.domains.sharing_refused
         return ""
+
+    def _save(self, request: Any, response: Any) -> str:
+        persistence = self._manager.persistence
+        response.entries = persistence.save()
+        response.path = persistence.report().where
+        return self._told(f"{response.entries} entries are on the disk, in {response.path}")
 
     # --- inside ---
 

@@ -11,6 +11,7 @@ import psutil
 import rclpy
 from rclpy.utilities import get_rmw_implementation_identifier
 
+from kv_action_router.caching.store.location import IN_MEMORY
 from kv_action_router.encoding.config import EncoderConfig
 from kv_action_router.errors import RouterError
 from kv_action_router.reporting.live import LiveView
@@ -42,6 +43,7 @@ def run_touches(options: DemoOptions, commit: str) -> tuple[RunRecord, Setting]:
         namespace=options.namespace,
         composed=options.composed,
         params_file=options.params_file,
+        store_path=IN_MEMORY,  # it shows how an empty cache fills
     )
     system = SYSTEMS["ur5e"](arguments).with_parameters(SIMULATION, {"seed": options.seed})
     os.environ.update(system.environment)

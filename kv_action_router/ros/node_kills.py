@@ -19,6 +19,7 @@ from typing import Any
 import rclpy
 from rclpy.node import Node
 
+from kv_action_router.caching.store.location import IN_MEMORY
 from kv_action_router.errors import RouterError
 from kv_action_router.monitoring.config import MonitorConfig
 from kv_action_router.msg import FailureEvent, Stop
@@ -109,9 +110,9 @@ def kill_while_moving(
 
 
 def _kill_once(node: str, log_folder: Path, speed: float, controller: str) -> KillRecord:
-    system = SYSTEMS["ur5e"](Arguments(controller=controller)).with_parameters(
-        "behavior_synthesizer", {"velocity_share": VELOCITY_SHARE}
-    )
+    system = SYSTEMS["ur5e"](
+        Arguments(controller=controller, store_path=IN_MEMORY)
+    ).with_parameters("behavior_synthesizer", {"velocity_share": VELOCITY_SHARE})
     untidy: list[str] = []
     with ExitStack() as stack:
         supervisor = Supervisor([system], log_folder)

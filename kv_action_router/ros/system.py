@@ -26,6 +26,8 @@ PACKAGE = "kv_action_router"
 SOFT_STAGES = ("task_key_encoder", "cache_manager", "behavior_synthesizer", "failure_monitor")
 INJECTOR = "actuator_injector"
 SIMULATION = "simulation"
+CACHE = "cache_manager"
+SIMULATION_STORE = "{robot_id}.simulation.sqlite3"
 CONTROLLERS = ("effort", "velocity", "position")
 # What is nearer to the motor comes first. Two cores that are busy with all of it run into the
 # kernel's throttle (95 % of each second): config/small_computer.yaml is for those.
@@ -61,6 +63,11 @@ class Arguments(Configuration):
     params_file: str = parameter("", "YAML file whose parameters come after the robot's own file")
     controller: str = parameter(
         "effort", "command interface of the robot's controller", choices=CONTROLLERS
+    )
+    store_path: str = parameter(
+        "",
+        "file that keeps the cache, as the cache manager's parameter of this name; empty = its "
+        "default, and a file of its own for the simulation",
     )
     composed: bool = parameter(False, "run the four soft stages in one process")
     realtime: bool = parameter(
@@ -203,6 +210,8 @@ def _arm(robot: str, arguments: Arguments) -> System:
     if arguments.params_file:
         files.append(str(Path(arguments.params_file).resolve()))
     shared: dict[str, Any] = {"use_sim_time": arguments.use_sim_time}
+    # What was learned in the simulation must not move a real arm unasked.
+    store_path = arguments.store_path or (SIMULATION_STORE if arguments.sim else "")
     without_images = {_profile_variable(): str(share / "config" / "fastdds_udp.xml")}
 
     def process(name: str, nodes: tuple[str, ...], **values: Any) -> Process:
@@ -210,7 +219,11 @@ def _arm(robot: str, arguments: Arguments) -> System:
             name=name,
             executable=name,
             nodes=nodes,
-            parameters={**shared, **values},
+            parameters={
+                **shared,
+                **({"store_path": store_path} if store_path and CACHE in nodes else {}),
+                **values,
+            },
             parameter_files=tuple(files),
             namespace=arguments.namespace.strip("/"),
             log_level=arguments.log_level,

@@ -123,7 +123,8 @@ def plainly_good(block: Block) -> Bits:
 def _motions_good(block: Block) -> Bits:
     degree = block.layout.degree
     phase, decay, knots = block.part("phase")[:, 0], block.part("decay"), block.part("knots")
-    good: Bits = np.isfinite(block.values).all(axis=1)
+    good: Bits = np.ones(len(block), dtype=np.bool_)
+    good &= np.isfinite(block.values).all(axis=1)
     good &= np.logical_and(phase >= 0.0, phase <= 1.0)
     good &= ((decay >= 0.0) & (decay <= 1.0)).all(axis=1)
     good &= (np.diff(knots, axis=1) >= 0.0).all(axis=1)

@@ -18,7 +18,7 @@ from kv_action_router.errors import StoreError
 BATCH_PERIOD_S = 0.2  # changes are collected that long
 BATCH_ENTRIES = 1000  # in one transaction
 RETRY_S = (1.0, 2.0, 5.0, 10.0, 30.0)
-CLOSE_TIMEOUT_S = 2.0
+CLOSE_TIMEOUT_S = 1.5
 
 _UPDATE = (
     "UPDATE entry SET version=?2, successes=?3, failures=?4, failures_in_row=?5, confident=?6, "

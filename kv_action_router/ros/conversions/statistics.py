@@ -17,6 +17,14 @@ def cache_report_to_msg(report: CacheReport, robot_id: str) -> CacheStatistics:
         match_time_p50_us=float(report.match_time_p50_us),
         match_time_p99_us=float(report.match_time_p99_us),
         match_time_max_us=float(report.match_time_max_us),
+        stored=report.store.stored,
+        store=report.store.where,
+        entries_loaded=report.store.loaded,
+        entries_quarantined=report.store.quarantined,
+        entries_lost=report.store.lost,
+        changes_unsaved=report.store.unsaved,
+        saves=report.store.saves,
+        saves_failed=report.store.saves_failed,
     )
 
 
