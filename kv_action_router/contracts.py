@@ -517,6 +517,24 @@ class ObstacleSpheres:
     MAXIMUM = 256
 
 
+class SeenObstacles(NamedTuple):
+    """Obstacles as whoever tests motions wants them.
+
+    Attributes:
+        spheres: x, y, z, radius [m], robot's base frame (n, 4).
+        seen_ns: CLOCK_MONOTONIC at the receipt of the image [ns].
+    """
+
+    spheres: FloatArray
+    seen_ns: int
+
+    @staticmethod
+    def of(obstacles: ObstacleSpheres) -> SeenObstacles:
+        """Return what a message says."""
+        spheres = np.column_stack((obstacles.center, obstacles.radius)).astype(float)
+        return SeenObstacles(spheres, obstacles.decision.trigger_monotonic_ns)
+
+
 @dataclass(frozen=True, slots=True)
 class DriveSample:
     """Feedback of the drives (``DriveState``): arrays (n,) or empty where not measured."""

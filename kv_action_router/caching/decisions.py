@@ -148,6 +148,7 @@ class DecisionKeeper:
                 needs_target=task.needs_target,
                 joints=key.joints,
                 target=key.target,
+                allowed_contact=task.allowed_contact,
             ),
             self._searcher,
         )

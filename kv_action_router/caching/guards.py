@@ -1,7 +1,7 @@
 """Guards: what must hold before a hit may move anything.
 
 A guard is a small object; the manager asks a list of them in order, and the first that refuses ends
-it. A collision guard takes its place in the same list and reads the newest obstacles itself.
+it. The dearest stands last: ``collision_guard``, which reads the newest obstacles itself.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ class Candidate:
         subtask: that was asked for.
         similarity, target_similarity: to the key; NaN = not measured.
         target: that the key holds, or None.
+        allowed_contact: what the stage may touch; empty = nothing.
     """
 
     domain: str
@@ -40,6 +41,7 @@ class Candidate:
     similarity: float
     target_similarity: float
     target: TargetEstimate | None = None
+    allowed_contact: str = ""
 
 
 class Guard(Protocol):

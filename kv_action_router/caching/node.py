@@ -1,7 +1,7 @@
 """The node ``cache_manager``: a lifecycle shell around the cache manager.
 
 Subscriptions: ``task_key``, ``task_state`` (wake the data loop), ``execution_feedback`` (polled),
-``entry_update`` (executor).
+``obstacle_spheres`` (polled, by decisions alone), ``entry_update`` (executor).
 Publishers: ``cache_match`` for every key, ``execution_value`` (latched, at activation and when it
 changes), ``~/statistics`` (latched, 2 Hz), ``failure_event``.
 Services: ``ros/cache_services.py``.
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from kv_action_router import contracts
+from kv_action_router.caching.collision_guard import CollisionGuard
 from kv_action_router.caching.config import CachingConfig
 from kv_action_router.caching.decision_log import DecisionLog
 from kv_action_router.caching.decisions import describe
@@ -40,7 +41,7 @@ from kv_action_router.ros.conversions.statistics import cache_report_to_msg
 from kv_action_router.ros.lifecycle import StageNode
 from kv_action_router.ros.process import run
 from kv_action_router.ros.streams import DataLoop
-from kv_action_router.ros.wire import FeedbackGlance, KeyReader, MatchWriter
+from kv_action_router.ros.wire import FeedbackGlance, KeyReader, MatchWriter, ObstacleReader
 
 NAME = "cache_manager"
 STATISTICS_PERIOD_S = 0.5
@@ -63,6 +64,7 @@ class CacheManagerNode(StageNode[CachingConfig]):
         self._made: list[tuple[Callable[[Any], Any], Any]] = []
         self._key_reader, self._match_writer = KeyReader(), MatchWriter()
         self._feedback_reader = FeedbackGlance.reader()
+        self._obstacle_reader = ObstacleReader()
         self._feedback_due_ns = 0
         self._epoch = 0
 
@@ -87,7 +89,9 @@ class CacheManagerNode(StageNode[CachingConfig]):
         execution = load_execution_value(
             config.execution_values or config.robot, prefix=config.joint_prefix
         )
-        self._manager = CacheManager(config, model, execution)
+        self._obstacles = self.plane.reader(topics.OBSTACLE_SPHERES, raw=True)
+        guard = CollisionGuard(model, config, self._look_for_obstacles, time.monotonic_ns)
+        self._manager = CacheManager(config, model, execution, [guard])
         self._keep(self._close_cache, self._manager)
         self._load_cache(self._manager)
         for match in warm_up(config, model):
@@ -186,6 +190,10 @@ class CacheManagerNode(StageNode[CachingConfig]):
             assert glance is not None  # a feedback holds no sequence of messages
             self._epoch, ticks, confident = glance
             manager.on_execution(ticks, confident)
+
+    def _look_for_obstacles(self) -> contracts.SeenObstacles | None:
+        taken = self._obstacles.take()
+        return None if taken is None else self._obstacle_reader.read(taken.message)
 
     # --- control plane ---
 

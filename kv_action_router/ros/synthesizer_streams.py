@@ -83,4 +83,4 @@ class SynthesizerStreams:
     def take_obstacles(self, synthesizer: BehaviorSynthesizer) -> None:
         """Hand over the newest obstacles."""
         if (taken := self._obstacles.take()) is not None:
-            synthesizer.obstacles = self._obstacle_reader.read(taken.message)
+            synthesizer.obstacles = self._obstacle_reader.read(taken.message).spheres

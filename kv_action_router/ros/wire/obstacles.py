@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kv_action_router.contracts import FloatArray, ObstacleSpheres, Stage
+from kv_action_router.contracts import ObstacleSpheres, SeenObstacles, Stage
 from kv_action_router.errors import InputError
 from kv_action_router.msg import ObstacleSpheres as ObstacleSpheresMessage
 from kv_action_router.ros.wire import decisions
@@ -35,22 +35,23 @@ class ObstacleReader:
     """Reads obstacles. One thread may use it."""
 
     def __init__(self) -> None:
-        self._reader = FieldReader(ObstacleSpheresMessage, _FIELDS, _FIELDS)
+        names = ("decision.trigger_monotonic_ns", *_FIELDS)
+        self._reader = FieldReader(ObstacleSpheresMessage, names, _FIELDS)
 
-    def read(self, data: bytes) -> FloatArray:
-        """Return x, y, z and radius [m] of each sphere, robot's base frame (n, 4).
+    def read(self, data: bytes) -> SeenObstacles:
+        """Return the spheres, and when they were seen.
 
         Raises:
             InputError: not complete, more than 256, or not three coordinates a radius.
         """
         values = self._reader.read(data)
         assert values is not None  # the message holds no sequence of messages
-        center, radius = values
+        seen_ns, center, radius = values
         _check(center.size, radius.size)
         spheres = np.empty((radius.size, 4))
         spheres[:, :3] = center.reshape(-1, 3)
         spheres[:, 3] = radius
-        return spheres
+        return SeenObstacles(spheres, seen_ns)
 
 
 def _check(coordinates: int, radii: int) -> None:

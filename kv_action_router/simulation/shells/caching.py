@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from kv_action_router.caching.collision_guard import CollisionGuard
 from kv_action_router.caching.config import CachingConfig
 from kv_action_router.caching.manager import CacheManager
-from kv_action_router.contracts import CacheMatch, EntryUpdate, TaskKey, TaskState
+from kv_action_router.contracts import (
+    CacheMatch,
+    EntryUpdate,
+    ObstacleSpheres,
+    SeenObstacles,
+    TaskKey,
+    TaskState,
+)
 from kv_action_router.errors import RouterError
 from kv_action_router.robots.execution_values import load_execution_value
 from kv_action_router.robots.model import RobotModel
@@ -20,9 +28,16 @@ class Caching:
         self, config: CachingConfig, robot: RobotModel, clock: Callable[[], int], times: Stopwatch
     ) -> None:
         execution = load_execution_value(robot.name)
-        self.manager = CacheManager(config, robot, execution, clock=clock)
+        self._obstacles: SeenObstacles | None = None
+        guard = CollisionGuard(robot, config, lambda: self._obstacles, clock)
+        self.manager = CacheManager(config, robot, execution, [guard], clock)
         self.refused: list[str] = []  # updates that were not taken, and why
         self._times = times
+
+    def see(self, obstacles: ObstacleSpheres | None) -> None:
+        """Take the newest obstacles."""
+        if obstacles is not None:
+            self._obstacles = SeenObstacles.of(obstacles)
 
     def hear(self, task: TaskState | None, updates: Sequence[EntryUpdate]) -> None:
         """Take the newest task state, and what execution teaches."""

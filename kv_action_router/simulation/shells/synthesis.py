@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from kv_action_router.contracts import (
     CacheMatch,
     EntryUpdate,
     ExecutionFeedback,
     ObstacleSpheres,
+    SeenObstacles,
     StageCondition,
     TaskState,
     TrajectoryChunk,
@@ -56,7 +55,7 @@ class Synthesis:
         for condition in conditions:
             self.synthesizer.tasks.on_condition(condition, now_ns)
         if obstacles is not None:
-            self.synthesizer.obstacles = np.column_stack((obstacles.center, obstacles.radius))
+            self.synthesizer.obstacles = SeenObstacles.of(obstacles).spheres
 
     def __call__(self, match: CacheMatch | None, samples: Samples) -> TrajectoryChunk | None:
         """Return the chunk that a match makes, else the continuation that is due."""

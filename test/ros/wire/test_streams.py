@@ -225,7 +225,8 @@ def test_obstacles_are_written_and_read_like_the_real_thing(sequence):
         np.testing.assert_array_equal(truth.center, value.center)
         np.testing.assert_array_equal(truth.radius, value.radius)
         assert truth.decision.stage_ns[Stage.KEY] == 77
-        spheres = reader.read(data)
+        spheres, seen_ns = reader.read(data)
+        assert seen_ns == value.decision.trigger_monotonic_ns
         np.testing.assert_array_equal(spheres[:, :3], value.center)
         np.testing.assert_array_equal(spheres[:, 3], value.radius)
 

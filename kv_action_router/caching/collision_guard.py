@@ -1,0 +1,141 @@
+"""The guard against reuse into a collision.
+
+A cached motion is tested as it would run now: joined to the measured start, its end moved with the
+target. The synthesizer knows it exactly only when it has made it, with its own velocities and
+limits, and tests it once more; this guard is what turns a motion into an obstacle into a miss, with
+a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.interpolate import BSpline
+
+from kv_action_router.caching.config import CachingConfig
+from kv_action_router.caching.guards import Candidate, position_columns
+from kv_action_router.contracts import BehaviorValue, FloatArray, JointSample, SeenObstacles
+from kv_action_router.errors import MissingJointsError, UnreachableError
+from kv_action_router.robots.collision import NO_SPHERES
+from kv_action_router.robots.model import RobotModel
+from kv_action_router.robots.swept import SweptCollision
+from kv_action_router.robots.turns import whole_turns
+
+SAME_PLACE = 1.0e-6  # [m] a target that moved less has not moved
+
+
+class CollisionGuard:
+    """Refuses a motion that would touch an obstacle, the table or the arm itself.
+
+    Obstacles that were seen too long ago vouch for nothing: then every motion is refused, and
+    planned anew. Where none were ever seen (no camera), table and arm are tested alone. Questions
+    without a start state are let pass: there is nothing to join the motion to.
+
+    Belongs to the thread that decides.
+    """
+
+    name = "collision"
+
+    def __init__(
+        self,
+        model: RobotModel,
+        config: CachingConfig,
+        look: Callable[[], SeenObstacles | None],
+        clock: Callable[[], int],
+    ) -> None:
+        """Make a guard.
+
+        Args:
+            model: of the robot; not used by another thread.
+            config: padding, allowed contact, oldest age.
+            look: returns obstacles that came since the last call, or None.
+            clock: CLOCK_MONOTONIC [ns].
+        """
+        self._model = model
+        self._config = config
+        self._look = look
+        self._clock = clock
+        self._seen: SeenObstacles | None = None
+        self._swept = SweptCollision(model.collision_model(config.table_plane))
+
+    def check(
+        self, candidate: Candidate, joints: JointSample | None, behavior: BehaviorValue
+    ) -> str | None:
+        """Refuse a motion that comes too near to something."""
+        if joints is None:
+            return None
+        self._seen = seen = self._look() or self._seen
+        if seen is not None:
+            age_ms = (self._clock() - seen.seen_ns) * 1e-6
+            if age_ms > self._config.obstacle_age_ms:
+                limit = self._config.obstacle_age_ms
+                return f"obstacles were seen {age_ms:.0f} ms ago, limit {limit:.0f} ms"
+        try:
+            motion = self._joined(candidate, joints, behavior)
+        except MissingJointsError as error:
+            return str(error)
+        target = candidate.target
+        touch = self._swept.first_touch(
+            motion,
+            _duration(behavior),
+            NO_SPHERES if seen is None else seen.spheres,
+            self._config.collision_padding,
+            self._config.contact(candidate.allowed_contact, target.pose if target else None),
+        )
+        return None if touch is None else f"{touch}, padding {self._config.collision_padding:g} m"
+
+    def _joined(
+        self, candidate: Candidate, joints: JointSample, behavior: BehaviorValue
+    ) -> Callable[[FloatArray], FloatArray]:
+        """Return the positions (m, n) of the corrected motion at times (m,).
+
+        Differences at both ends are spread over the whole motion by the least-jerk polynomial
+        between rest and rest, as the synthesizer spreads them.
+
+        Raises:
+            MissingJointsError: the value has no column for a joint, or it is not measured.
+        """
+        model = self._model
+        columns = position_columns(behavior.dimensions)
+        missing = [name for name in model.joint_names if name not in columns]
+        if missing:
+            raise MissingJointsError(f"behavior has no positions of {', '.join(missing)}")
+        order = [columns[name] for name in model.joint_names]
+        coefficients = behavior.coefficients[:, order]
+        start = joints.position[model.order(joints.names)]
+        coefficients = coefficients + whole_turns(coefficients[0], start, model.continuous)
+        at_start = start - coefficients[0]
+        at_end = self._moved_end(candidate, behavior, coefficients[-1]) - coefficients[-1]
+        spline = BSpline(behavior.knots, coefficients, behavior.degree)
+        duration = _duration(behavior)
+
+        def position(times: FloatArray) -> FloatArray:
+            share = times / duration
+            share = (share**3 * (10.0 - 15.0 * share + 6.0 * share**2))[:, None]
+            moved: FloatArray = spline(times) + (1.0 - share) * at_start + share * at_end
+            return moved
+
+        return position
+
+    def _moved_end(
+        self, candidate: Candidate, behavior: BehaviorValue, end: FloatArray
+    ) -> FloatArray:
+        """Return where the motion ends with the target where it is now [rad] (n,)."""
+        if behavior.target is None or candidate.target is None:
+            return end
+        displacement = candidate.target.pose.position - behavior.target.position
+        if np.abs(displacement).max() < SAME_PLACE:
+            return end
+        position, rotation = self._model.forward(end)
+        try:
+            return self._model.solve_ik(position + displacement, rotation, end)
+        except UnreachableError:
+            return end  # the synthesizer will not get there either, and plans anew
+
+
+def _duration(behavior: BehaviorValue) -> float:
+    return float(behavior.knots[-1])
+
+
+__all__ = ["CollisionGuard"]
