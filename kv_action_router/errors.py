@@ -121,6 +121,12 @@ class StoreInUseError(StoreError):
     error_code = 206
 
 
+class IdentityError(CachingError):
+    """Another robot on the network claims the same identity."""
+
+    error_code = 207
+
+
 class SynthesisError(RouterError):
     """Stage 3 could not make a motion."""
 

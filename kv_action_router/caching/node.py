@@ -1,9 +1,10 @@
 """The node ``cache_manager``: a lifecycle shell around the cache manager.
 
-Subscriptions: ``task_key``, ``task_state`` (wake the data loop), ``execution_feedback`` (polled),
-``obstacle_spheres`` (polled, by decisions alone), ``entry_update`` (executor).
+Subscriptions: ``task_key``, ``task_state`` (wake the data loop), ``execution_feedback`` and
+``/diagnostics`` (polled), ``obstacle_spheres`` (polled, by decisions alone), ``entry_update``
+(executor).
 Publishers: ``cache_match`` for every key, ``execution_value`` (latched, at activation and when it
-changes), ``~/statistics`` (latched, 2 Hz), ``failure_event``.
+changes), ``~/statistics`` (latched, 2 Hz), ``/diagnostics`` (1 Hz), ``failure_event``.
 Services: ``ros/cache_services.py``.
 Parameters: ``caching/config.py``.
 """
@@ -31,20 +32,19 @@ from kv_action_router.robots.execution_values import load_execution_value
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.ros import topics
 from kv_action_router.ros.bytes_publisher import BytesPublisher
+from kv_action_router.ros.cache_reports import STATISTICS_PERIOD_S, CacheReports
 from kv_action_router.ros.cache_services import CacheServices
 from kv_action_router.ros.conversions import (
     entry_update_from_msg,
     execution_value_to_msg,
     task_state_from_msg,
 )
-from kv_action_router.ros.conversions.statistics import cache_report_to_msg
 from kv_action_router.ros.lifecycle import StageNode
 from kv_action_router.ros.process import run
 from kv_action_router.ros.streams import DataLoop
 from kv_action_router.ros.wire import FeedbackGlance, KeyReader, MatchWriter, ObstacleReader
 
 NAME = "cache_manager"
-STATISTICS_PERIOD_S = 0.5
 FLUSH_S = 1.5  # that long a deactivation waits for the disk; a process has 4 s to end
 LOG_PERIOD_S = 0.2
 LOG_LINES = 5  # decisions told in one period; more are only counted
@@ -102,7 +102,8 @@ class CacheManagerNode(StageNode[CachingConfig]):
         self._matches = BytesPublisher(self, topics.CACHE_MATCH)
         self._keep(BytesPublisher.close, self._matches)
         self._execution_values = self._publisher(topics.EXECUTION_VALUE)
-        self._statistics = self._publisher(topics.STATISTICS)
+        self._reports = CacheReports(self, self._manager)
+        self._keep(CacheReports.destroy, self._reports)
         updates = topics.ENTRY_UPDATE
         self._keep(
             self.destroy_subscription,
@@ -121,8 +122,8 @@ class CacheManagerNode(StageNode[CachingConfig]):
         """Begin to answer keys."""
         self._feedback_due_ns = 0
         self._publish_execution_value()
-        self._publish_statistics()
-        self._statistics_timer = self.create_timer(STATISTICS_PERIOD_S, self._publish_statistics)
+        self._reports.publish()
+        self._statistics_timer = self.create_timer(STATISTICS_PERIOD_S, self._tell_statistics)
         self._log_timer = self.create_timer(LOG_PERIOD_S, self._tell_decisions)
         self.start_beating_loop(
             DataLoop(
@@ -224,12 +225,9 @@ class CacheManagerNode(StageNode[CachingConfig]):
     # The events executor still calls a timer that was destroyed while its event was queued: both
     # of its callbacks may come after the clean-up.
 
-    def _publish_statistics(self) -> None:
-        if self._manager is None:
-            return
-        message = cache_report_to_msg(self._manager.statistics(), self.config.robot_id)
-        message.header.stamp = self.get_clock().now().to_msg()
-        self._statistics.publish(message)
+    def _tell_statistics(self) -> None:
+        if self._manager is not None:
+            self._reports.publish()
 
     def _tell_decisions(self) -> None:
         if self._manager is None:
