@@ -9,7 +9,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from kv_action_router.cli import cache, calibrate
+from kv_action_router.cli import cache, calibrate, scene
 from kv_action_router.errors import ConfigError, RouterError
 
 
@@ -42,6 +42,7 @@ def make_parser() -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     cache.add_verbs(verbs)
     calibrate.add_verb(verbs)
+    scene.add_verb(verbs)
     return parser
 
 

@@ -186,7 +186,22 @@ class EncoderConfig(TargetConfig, ObstacleConfig, SlipConfig):
         "the hardware address",
     )
     domain: str = parameter("", "cache partition; empty = the robot's identity")
-    scene: str = parameter("table", "scene whose thresholds apply")
+    scene: str = parameter("table", "scene whose thresholds apply, until another is told")
+    scene_source: str = parameter(
+        "parameter",
+        "who says which scene it is: this parameter, the topic scene, or the image's scene slice "
+        "compared with scenes_file; a task that names its scene goes before",
+        choices=("parameter", "topic", "slice"),
+    )
+    scenes_file: str = parameter(
+        "", "YAML file of known scenes (kv_router remember-scene), for scene_source slice"
+    )
+    scene_minimum: float = parameter(
+        0.9,
+        "similarity to a known scene's slice below which the scene is unknown",
+        minimum=-1.0,
+        maximum=1.0,
+    )
     base_frame: str = parameter("base_link", "frame of all poses in keys and obstacles")
     required_joints: tuple[str, ...] = parameter(
         ("",),
@@ -275,6 +290,8 @@ class EncoderConfig(TargetConfig, ObstacleConfig, SlipConfig):
             raise ConfigError("camera_orientation", "a unit quaternion", self.camera_orientation)
         for field in ("robot_id", "domain"):
             check_if_named(field, getattr(self, field))
+        if self.scene_source == "slice" and not self.scenes_file:
+            raise ConfigError("scenes_file", "a file where scene_source is slice", "")
         if self.pairing_tolerance >= 1.0 / 30.0:
             # above a frame's period at 30 Hz two neighboring frames would pair as well
             raise ConfigError("pairing_tolerance", "below 1/30 s", self.pairing_tolerance)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +41,7 @@ from kv_action_router.encoding.obstacles import ObstacleFinder
 from kv_action_router.encoding.odometry import OdometryEvent, OdometrySample
 from kv_action_router.encoding.perception import Perception, Sight, TargetPerception
 from kv_action_router.encoding.robot import Robot
+from kv_action_router.encoding.scene_name import SceneClassifier, check_scene, load_scenes
 from kv_action_router.encoding.scene_slice import SceneEncoder
 from kv_action_router.encoding.target_hold import TargetHold
 from kv_action_router.errors import ImageError, InputError, KeyInvalidError
@@ -79,7 +81,8 @@ class KeyEncoder:
         """Prepare; ``first_trace_id`` keeps the trace ids of several runs apart.
 
         Raises:
-            InputError: a required joint is unknown to the robot's model.
+            InputError: a required joint is unknown to the robot's model, or the file of scenes
+                cannot be used.
         """
         self._config = config
         self._robot = robot
@@ -106,12 +109,24 @@ class KeyEncoder:
         self._scene_receipt_ns: int | None = None
         self._spheres: FloatArray | None = None
         self._headers = Headers(config, ENCODER_ID, first_trace_id)
+        self._classifier: SceneClassifier | None = None
+        if config.scene_source == "slice":
+            scenes = load_scenes(Path(config.scenes_file).expanduser())
+            self._classifier = SceneClassifier(scenes, config.scene_minimum)
 
     # --- what is known of the task -----------------------------------------------------------
 
     def on_task(self, state: TaskState) -> None:
         """Take over the active intent, the decision that is asked for, and where it is made."""
         self._headers.on_task(state)
+
+    def on_scene(self, name: str) -> None:
+        """Take over a scene that was told from outside.
+
+        Raises:
+            InputError: it is no name; the scene stays as it was.
+        """
+        self._headers.on_scene(check_scene("scene", name))
 
     def on_epoch(self, epoch: int) -> None:
         """Take over the injector's epoch."""
@@ -207,6 +222,8 @@ class KeyEncoder:
         else:
             self._hold.not_seen(gone)
         self._held[SCENE_SLICE] = scene
+        if self._classifier is not None:
+            self._headers.on_scene(self._classifier.update(scene))
         self._scene_receipt_ns = origin.receipt_ns
         return self._key(Trigger.IMAGE, origin, now_ns)
 
@@ -236,12 +253,14 @@ class KeyEncoder:
         velocity = sample.velocity
         if joints.velocity_estimated:
             velocity = np.where(joints.velocity_measured, velocity, np.nan)
+        displacement = inputs.displacement(now_ns)
+        trust = inputs.odometry_confidence
         body, masked = self._body.encode(
             sample.position,
             velocity,
             duty=inputs.duty(now_ns),
-            displacement=inputs.displacement(now_ns),
-            odometry_confidence=inputs.odometry_confidence,
+            displacement=displacement,
+            odometry_confidence=trust,
             imu=inputs.imu(now_ns),
         )
         target, target_age = self._hold.current(now_ns)
@@ -264,6 +283,7 @@ class KeyEncoder:
             body_age=joints.age(now_ns),
             masked_inputs=int(masked),
             joints=sample,
+            odometry_confidence=math.nan if displacement is None else trust,
         )
 
     def _robot_spheres(self, now_ns: int) -> FloatArray | None:

@@ -17,6 +17,7 @@ class Headers:
     def __init__(self, config: EncoderConfig, encoder_id: str, first_trace_id: int) -> None:
         """Start without a task; the first header's trace id follows ``first_trace_id``."""
         self._scene = config.scene
+        self._task_scene = ""
         self._domain = config.domain_name
         self._known = Decision(
             domain=config.domain_name,
@@ -37,6 +38,7 @@ class Headers:
     def on_task(self, state: TaskState) -> None:
         """Take over the active intent, the decision that is asked for, and where it is made."""
         domain = state.decision.domain or self._domain
+        self._task_scene = state.decision.scene
         self._known = replace(
             self._known,
             domain=domain,
@@ -46,6 +48,12 @@ class Headers:
             decision_id=state.decision.decision_id,
             epoch=max(self._known.epoch, state.decision.epoch),
         )
+
+    def on_scene(self, scene: str) -> None:
+        """Take over where the robot is; a task that names its scene goes before."""
+        if scene != self._scene:
+            self._scene = scene
+            self._known = replace(self._known, scene=self._task_scene or scene)
 
     def on_epoch(self, epoch: int) -> None:
         """Take over the injector's epoch."""

@@ -2,7 +2,8 @@
 
 Subscriptions, all best effort, so that any publisher is heard: ``joint_states``, ``imu``, ``odom``,
 ``drive_state``, ``camera/color/image_raw``, ``camera/depth/image_rect_raw``,
-``camera/color/camera_info``, ``heartbeat/actuator_injector`` (epoch); ``task_state`` (latched).
+``camera/color/camera_info``, ``heartbeat/actuator_injector`` (epoch); ``task_state`` and, where the
+scene is told by a topic, ``scene`` (latched).
 Publishers: ``task_key`` at 100 Hz and at once on a new image, ``obstacle_spheres``,
 ``failure_event``, ``heartbeat/task_key_encoder``. Parameters: ``encoding/config.py``.
 
@@ -13,7 +14,10 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from typing import Any
+
+from std_msgs.msg import String
 
 from kv_action_router.contracts import TaskKey
 from kv_action_router.encoding.config import EncoderConfig
@@ -22,7 +26,7 @@ from kv_action_router.encoding.images import DepthImage
 from kv_action_router.encoding.stamps import Frame
 from kv_action_router.encoding.throttle import Throttle
 from kv_action_router.encoding.warm_up import limit_threads, warm_up
-from kv_action_router.errors import EncodingError, ImageError
+from kv_action_router.errors import EncodingError, ImageError, InputError
 from kv_action_router.msg import TaskState
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.ros import topics
@@ -51,6 +55,7 @@ class TaskKeyEncoder(StageNode[EncoderConfig]):
         self._encoder: KeyEncoder | None = None
         self._owned: list[tuple[Any, Any]] = []  # (destroy, entity)
         self._task: TaskState | None = None
+        self._scene: str | None = None
 
     @property
     def epoch(self) -> int:
@@ -72,11 +77,9 @@ class TaskKeyEncoder(StageNode[EncoderConfig]):
         self._owned.append((BytesPublisher.close, self._key_publisher))
         self._obstacle_publisher = BytesPublisher(self, topics.OBSTACLE_SPHERES)
         self._owned.append((BytesPublisher.close, self._obstacle_publisher))
-        topic = topics.TASK_STATE
-        subscription = self.create_subscription(
-            topic.type, topic.name, self._on_task, topic.profile()
-        )
-        self._owned.append((self.destroy_subscription, subscription))
+        self._subscribe(topics.TASK_STATE, self._on_task)
+        if self.config.scene_source == "topic":
+            self._subscribe(topics.SCENE, self._on_scene)
         self._streams = EncoderStreams(self.plane, self.config, self)
 
     def activate_stage(self) -> None:
@@ -84,6 +87,7 @@ class TaskKeyEncoder(StageNode[EncoderConfig]):
         self._encoder = KeyEncoder(self.config, self._robot, first_trace_id=_first_trace_id())
         self._warnings, self._events = Throttle(_WARNING_PERIOD), Throttle(_EVENT_PERIOD)
         self._task_taken: TaskState | None = None
+        self._scene_taken: str | None = None
         self._period_ns = round(1e9 / self.config.key_rate)
         self._last_key_ns = self._woken_ns = self._key_published_ns = 0
         self._images = 0
@@ -109,8 +113,15 @@ class TaskKeyEncoder(StageNode[EncoderConfig]):
         self._owned.clear()
         self._encoder = self._task = None
 
+    def _subscribe(self, topic: topics.Topic, callback: Callable[[Any], None]) -> None:
+        subscription = self.create_subscription(topic.type, topic.name, callback, topic.profile())
+        self._owned.append((self.destroy_subscription, subscription))
+
     def _on_task(self, message: TaskState) -> None:
         self._task = message
+
+    def _on_scene(self, message: String) -> None:
+        self._scene = message.data
 
     # --- the data thread ------------------------------------------------------------------------
 
@@ -132,6 +143,13 @@ class TaskKeyEncoder(StageNode[EncoderConfig]):
         if message is not None and message is not self._task_taken:
             self._task_taken = message
             encoder.on_task(task_state_from_msg(message))
+        scene = self._scene
+        if scene is not self._scene_taken:
+            self._scene_taken = scene
+            try:
+                encoder.on_scene(scene)
+            except InputError as error:
+                self.event(EncodingError(f"scene refused: {error}"), topics.SCENE.name)
 
     def _on_pair(self, encoder: KeyEncoder, color: Frame, depth: Frame) -> None:
         try:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 import os
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import rclpy
+from rclpy.executors import SingleThreadedExecutor
 
+from kv_action_router.contracts import SCENE_SLICE, Trigger
 from kv_action_router.errors import RouterError
 from kv_action_router.ros import qos, topics
 from kv_action_router.ros.domain_id import VARIABLE, check_domain_id
-from kv_action_router.ros.process import make_executor
 from kv_action_router.ros.task_client import TimeOutError, wait_until
 from kv_action_router.srv import InvalidateCache
 
@@ -70,15 +71,29 @@ class CacheClient:
         Raises:
             TimeOutError: none came; with a hint.
         """
+        return self.collect(topic, profile, 1, lambda _: True)[-1]
+
+    def collect(
+        self, topic: topics.Topic, profile: Any, count: int, wanted: Callable[[Any], bool]
+    ) -> list[Any]:
+        """Return the next wanted messages of a topic, at least ``count``.
+
+        Raises:
+            TimeOutError: they did not come; with a hint.
+        """
         messages: list[Any] = []
-        subscription = self._node.create_subscription(
-            topic.type, topic.name, messages.append, profile
-        )
+
+        def take(message: Any) -> None:
+            if wanted(message):
+                messages.append(message)
+
+        subscription = self._node.create_subscription(topic.type, topic.name, take, profile)
+        what = "a message" if count == 1 else f"{count} messages"
         try:
-            self._wait(lambda: bool(messages), f"a message on {topic.name}", self._hint)
+            self._wait(lambda: len(messages) >= count, f"{what} on {topic.name}", self._hint)
         finally:
             self._node.destroy_subscription(subscription)
-        return messages[-1]
+        return messages
 
     # --- answers with plain values, one for each verb of kv_router ---
 
@@ -126,6 +141,14 @@ class CacheClient:
         response = self.call(topics.INVALIDATE, scope=SCOPES[scope], reason=reason, **what)
         return _answer(response, "message")
 
+    def scene(self, images: int) -> Answer:
+        """Return the mean scene slice of the next keys that were made from images."""
+        keys = self.collect(
+            topics.TASK_KEY, qos.log_stream(), images, lambda key: key.trigger == Trigger.IMAGE
+        )
+        rows = np.array([key.key for key in keys], dtype=float)[:, SCENE_SLICE]
+        return {"images": len(rows), "slice": plain(rows.mean(axis=0))}
+
     def statistics(self) -> Answer:
         """Return the newest statistics."""
         return plain(self.newest(topics.STATISTICS, topics.STATISTICS.profile()))
@@ -170,7 +193,7 @@ def connected(namespace: str, timeout: float) -> Iterator[CacheClient]:
     check_domain_id()
     context = rclpy.Context()
     rclpy.init(args=[], context=context)
-    executor = make_executor(context)
+    executor = SingleThreadedExecutor(context=context)
     try:
         try:
             node = rclpy.create_node("kv_router", namespace=namespace, context=context)

@@ -14,7 +14,7 @@ from geometry_msgs.msg import WrenchStamped
 from nav_msgs.msg import Odometry
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import CameraInfo, Image, Imu, JointState
-from std_msgs.msg import Bool, Float64MultiArray
+from std_msgs.msg import Bool, Float64MultiArray, String
 from std_srvs.srv import Trigger
 
 from kv_action_router.action import ExecuteTask
@@ -42,11 +42,13 @@ from kv_action_router.srv import (
     InsertEntry,
     InterruptExecution,
     InvalidateCache,
+    LimitSpeed,
     ListDomains,
     ListEntries,
     PlaceTarget,
     QueryCache,
     ResumeExecution,
+    SaveCache,
     SetDomainIsolation,
 )
 
@@ -85,6 +87,7 @@ EXECUTION_FEEDBACK = Topic("execution_feedback", ExecutionFeedback, qos.feedback
 EXECUTION_VALUE = Topic("execution_value", ExecutionValue, qos.latched)
 ENTRY_UPDATE = Topic("entry_update", EntryUpdate, qos.event)
 TASK_STATE = Topic("task_state", TaskState, qos.latched)
+SCENE = Topic("scene", String, qos.latched)
 CONDITION = Topic("condition", StageCondition, qos.event)
 FAILURE_EVENT = Topic("failure_event", FailureEvent, qos.event)
 STOP = Topic("stop", Stop, qos.latched)
@@ -109,6 +112,7 @@ SIMULATION_TRUTH = Topic("simulation/truth", SimulationTruth, qos.event)
 
 EXECUTE_TASK = Service("execute_task", ExecuteTask, "behavior_synthesizer")
 INTERRUPT = Service("behavior_synthesizer/interrupt", InterruptExecution, "behavior_synthesizer")
+LIMIT_SPEED = Service("behavior_synthesizer/limit_speed", LimitSpeed, "behavior_synthesizer")
 RESUME = Service("behavior_synthesizer/resume", ResumeExecution, "behavior_synthesizer")
 QUERY = Service("cache_manager/query", QueryCache, "cache_manager")
 INSERT_ENTRY = Service("cache_manager/insert_entry", InsertEntry, "cache_manager")
@@ -119,6 +123,7 @@ INVALIDATE = Service("cache_manager/invalidate", InvalidateCache, "cache_manager
 SET_DOMAIN_ISOLATION = Service(
     "cache_manager/set_domain_isolation", SetDomainIsolation, "cache_manager"
 )
+SAVE = Service("cache_manager/save", SaveCache, "cache_manager")
 RELEASE_STOP = Service("actuator_injector/release_stop", Trigger, "actuator_injector")
 PLACE_TARGET = Service("simulation/place_target", PlaceTarget, "simulation")
 

@@ -283,6 +283,13 @@ def test_task_and_epoch_travel_with_the_keys():
     decision = made.on_body(SECOND, origin(SECOND)).decision
     assert (decision.domain, decision.source_domain) == ("line-2", "line-2")
     assert decision.scene == "corridor"
+    made.on_scene("table 2")  # the task has named its scene
+    assert made.on_body(SECOND, origin(SECOND)).decision.scene == "corridor"
+    made.on_task(state)
+    assert made.on_body(SECOND, origin(SECOND)).decision.scene == "table 2"
+    with pytest.raises(InputError, match="scene must be 1 to 64 printable characters, got ''"):
+        made.on_scene("")
+    assert made.on_body(SECOND, origin(SECOND)).decision.scene == "table 2"
     made.on_task(state)  # an old state does not bring an old epoch back
     assert made.epoch == 4
 

@@ -12,7 +12,9 @@ pytest.importorskip("rclpy", reason="no ROS 2 here: run `make setup`")
 from rclpy.node import Node
 from rclpy.qos import ReliabilityPolicy
 from sensor_msgs.msg import CameraInfo, Image, JointState
+from std_msgs.msg import String
 
+from kv_action_router.encoding.scene_name import load_scenes
 from kv_action_router.msg import Heartbeat, TaskKey, TaskState
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.ros import qos, topics
@@ -167,8 +169,10 @@ def test_keys_from_any_publisher(ros, spawn, reliability):
         bench.close()
 
 
-def test_task_and_epoch_reach_the_keys(bench, spawn):
-    start(spawn)
+def test_task_epoch_and_scene_reach_the_keys(bench, spawn, tmp_path):
+    start(spawn, "-p", "scene_source:=topic")
+    scenes = bench.node.create_publisher(String, topics.SCENE.name, qos.latched())
+    scenes.publish(String(data="corridor"))
     latched = bench.node.create_publisher(TaskState, topics.TASK_STATE.name, qos.latched())
     state = TaskState(status=TaskState.STATUS_RUNNING, intent=[0.0] * 128)
     state.decision.intent_id, state.decision.decision_id = "touch", 7
@@ -181,10 +185,25 @@ def test_task_and_epoch_reach_the_keys(bench, spawn):
         return any(
             (key.decision.decision_id, key.decision.intent_id, key.decision.epoch)
             == (7, "touch", 5)
+            and key.decision.scene == "corridor"
             for key in bench.keys
         )
 
-    bench.until(reached, START, "task and epoch in a key")
+    bench.until(reached, START, "task, epoch and scene in a key")
+    scenes.publish(String(data="x" * 100))
+    bench.until(
+        lambda: any("scene must be 1 to 64" in event.error_msg for event in bench.events),
+        START,
+        "an event about the bad scene",
+    )
+    assert bench.keys[-1].decision.scene == "corridor"
+
+    known = tmp_path / "scenes.yaml"
+    verb = ("remember-scene", "corridor", "--file", str(known), "--images", "5", "--timeout", "60")
+    router = spawn("kv_action_router.cli.main", *verb)
+    bench.until(lambda: not router.running, START, "the end of kv_router remember-scene")
+    assert router.wait(1.0) == 0, router.output()
+    assert list(load_scenes(known)) == ["corridor"]
 
 
 def test_faults_are_named_and_survived(bench, spawn):
