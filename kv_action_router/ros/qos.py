@@ -58,20 +58,6 @@ def feedback_stream() -> QoSProfile:
     )
 
 
-def unwatched(profile: QoSProfile) -> QoSProfile:
-    """Reader's side of any stream where nobody takes its deadline and liveliness events.
-
-    Each requested deadline is a timer that DDS sets anew with every sample, on a thread of its own;
-    the failure monitor asks for all of them once.
-    """
-    return QoSProfile(
-        history=profile.history,
-        depth=profile.depth,
-        reliability=profile.reliability,
-        durability=profile.durability,
-    )
-
-
 def log_stream() -> QoSProfile:
     """Reader's side of a stream for whoever writes it down: deep, without a deadline of its own."""
     return QoSProfile(

@@ -19,7 +19,6 @@ from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
-from kv_action_router.ros import qos
 from kv_action_router.ros.topics import Topic
 
 M = TypeVar("M")
@@ -90,7 +89,7 @@ class DataPlane:
             topic.type,
             topic.name,
             _never_called,
-            profile or qos.unwatched(topic.profile()),
+            profile or _unwatched(topic.profile()),
             event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False),
             raw=raw,
         )
@@ -109,6 +108,20 @@ class DataPlane:
             self._helper.destroy_subscription(reader.subscription)
         self._readers.clear()
         self._helper.destroy_node()
+
+
+def _unwatched(profile: QoSProfile) -> QoSProfile:
+    """Return a profile for a reader whose deadline and liveliness events nobody takes.
+
+    Each requested deadline is a timer that DDS sets anew with every sample, on a thread of its own;
+    the failure monitor asks for all of them once.
+    """
+    return QoSProfile(
+        history=profile.history,
+        depth=profile.depth,
+        reliability=profile.reliability,
+        durability=profile.durability,
+    )
 
 
 def _never_called(*_: Any) -> None:
