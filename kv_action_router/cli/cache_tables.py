@@ -7,7 +7,7 @@ from typing import Any
 
 Answer = dict[str, Any]
 
-_MISSES = (
+MISSES = (
     "empty",
     "similarity",
     "target",
@@ -16,7 +16,7 @@ _MISSES = (
     "no_target",
     "invalid_key",
 )
-_CAUSES = ("request", "condition", "failure")
+CAUSES = ("request", "condition", "failure")
 
 
 def show_explanation(answer: Answer) -> str:
@@ -121,10 +121,10 @@ def show_statistics(answer: Answer) -> str:
         ("layer", "domain", "entries", "decisions", "hits", "rate", "false hits", "misses", "gone")
     ]
     for layer in answer["layers"]:
-        misses = {name: layer[f"misses_{name}"] for name in _MISSES if layer[f"misses_{name}"]}
+        misses = {name: layer[f"misses_{name}"] for name in MISSES if layer[f"misses_{name}"]}
         gone = {
             cause: layer[f"invalidations_{cause}"]
-            for cause in _CAUSES
+            for cause in CAUSES
             if layer[f"invalidations_{cause}"]
         }
         if layer["evictions"]:
