@@ -42,9 +42,9 @@ class Basis:
         quintic: coefficients of the polynomial of degree 5 that has given position, velocity and
             acceleration at s = 0 and s = 1 (n, 6). The polynomial is in the spline's space, so
             adding it is exact.
-        fading: for each number m of leading coefficients, from ENDS on: coefficients (m, 2) of the
-            deviation of least jerk that has position 0, and unit velocity or unit acceleration, at
-            s = 0, and is over after m spans.
+        fading: for each number m of leading coefficients, from ENDS on: coefficients (m, 3) of the
+            deviation of least jerk that has unit position, velocity or acceleration, and 0 of the
+            other two, at s = 0, and is over after m spans.
     """
 
     knots: FloatArray
@@ -148,8 +148,8 @@ def basis(size: int) -> Basis:
 
 
 def _fading_coefficients(jerk: FloatArray, start: FloatArray, size: int) -> tuple[FloatArray, ...]:
-    """Tables (m, 2) for m = ENDS to size - ENDS leading coefficients; see ``Basis.fading``."""
-    fixed = start[:, 1:]
+    """Tables (m, 3) for m = ENDS to size - ENDS leading coefficients; see ``Basis.fading``."""
+    fixed = start
     cost = jerk.T @ jerk
     tables = [fixed]
     for count in range(ENDS + 1, size - ENDS + 1):

@@ -15,7 +15,13 @@ from kv_action_router.synthesis.goal import goal_configuration
 from kv_action_router.synthesis.kinematics import shifted_end
 from kv_action_router.synthesis.limits import MotionLimits
 from kv_action_router.synthesis.line import distance_from_line
-from kv_action_router.synthesis.reanchor import joined, reanchor, shifted_by_turns, slow
+from kv_action_router.synthesis.reanchor import (
+    joined,
+    merged,
+    reanchor,
+    shifted_by_turns,
+    slow,
+)
 from kv_action_router.synthesis.reference import Reference
 from kv_action_router.synthesis.source import BehaviorSource, PlanRequest
 from kv_action_router.synthesis.spline import Motion, MotionState
@@ -185,7 +191,7 @@ class Decider:
         rest = motion.remainder(nearest, self._config.coefficients)
         longest = rest.duration * self._config.stretch_limit + LONGEST_CORRECTION
         return (
-            reanchor(rest, measured, motion.end, limits, longest, self._config.coefficients),
+            merged(rest, measured, limits, longest, self._config.coefficients),
             reference.phase_of(nearest),
         )
 

@@ -144,6 +144,11 @@ class MotionLimits:
         joint = int(shares[worst.index(max(worst))].argmax())
         return Load(velocity, acceleration, jerk, joint)
 
+    def kept_by(self, peaks: FloatArray) -> npt.NDArray[np.bool_]:
+        """Say which joints' peaks of velocity, acceleration and jerk (3, n) are inside (n,)."""
+        kept: npt.NDArray[np.bool_] = (peaks <= self._rates * (1.0 + RATIO_SLACK)).all(axis=0)
+        return kept
+
     def check_positions(self, positions: FloatArray) -> None:
         """Refuse positions (m, n) outside the limits.
 

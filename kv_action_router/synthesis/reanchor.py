@@ -4,6 +4,9 @@ The correction on top of the cached shape is exact in the spline's space. A diff
 is spread over the whole motion, by the polynomial of degree 5. A difference of velocity or
 acceleration at the start must not be: over three seconds a residual 0.3 rad/s^2 would swing the arm
 by centimeters. It fades, with the least jerk, as soon as the limits let it.
+
+That is right for a cached shape. A motion that is due at its own times is :func:`merged` instead:
+there a difference of positions fades as well.
 """
 
 from __future__ import annotations
@@ -18,7 +21,12 @@ from kv_action_router.errors import LimitError, ReanchorError
 from kv_action_router.robots.turns import whole_turns
 from kv_action_router.synthesis.basis import DEGREE, ENDS, Basis, basis
 from kv_action_router.synthesis.limits import MotionLimits
-from kv_action_router.synthesis.retime import load_of_shape, slow_down, within
+from kv_action_router.synthesis.retime import (
+    load_of_shape,
+    peaks_of_shape,
+    slow_down,
+    within,
+)
 from kv_action_router.synthesis.spline import Motion, MotionState
 
 SHORTEST_JOINED = 0.02  # [s] tried first
@@ -53,7 +61,7 @@ def joined(
     deviation = correction[1:ENDS].copy()
     correction[1:ENDS] = 0.0
     coefficients = motion.coefficients + table.quintic @ correction
-    coefficients[: len(fading)] += fading @ deviation
+    coefficients[: len(fading)] += fading[:, 1:] @ deviation
     return Motion.uniform(coefficients, duration)
 
 
@@ -113,7 +121,7 @@ def faded(
                 coefficients = joined_ends + table.quintic[:, 1:ENDS] @ deviation
             else:
                 coefficients = joined_ends.copy()
-                coefficients[: len(fading)] += fading @ deviation
+                coefficients[: len(fading)] += fading[:, 1:] @ deviation
             try:
                 if within(load_of_shape(coefficients, length, limits)):
                     return Motion.uniform(coefficients, length)
@@ -163,6 +171,55 @@ def reanchor(
     except LimitError as error:
         raise ReanchorError(f"cached motion cannot be joined: {error}") from error
     return faded(shape, whole, start, end, allowed)
+
+
+def merged(
+    motion: Motion, start: MotionState, limits: MotionLimits, longest: float, size: int
+) -> Motion:
+    """Join a motion that is due at its own times to a start state; its end stays.
+
+    Each joint comes onto the motion as soon as its limits let it, with the least jerk, so that what
+    a slow source has answered is behind as little as can be.
+
+    Args:
+        motion: from now on.
+        start: measured, or of the reference that is followed.
+        limits: to keep.
+        longest: duration of a motion that must be slowed down for it [s].
+        size: coefficients to use when the motion's knots are coarser, or not uniform.
+
+    Raises:
+        ReanchorError: as :func:`reanchor`, which is asked when no such way keeps the limits.
+    """
+    shape = motion.uniform_form(size)
+    if len(shape.coefficients) < size:
+        shape = motion.remainder(0.0, size)
+    table, duration = basis(len(shape.coefficients)), shape.duration
+    scale = np.array(((1.0,), (duration,), (duration * duration,)))
+    deviation = np.array(start) * scale - table.at_start @ shape.coefficients[:ENDS]
+    allowed = limits.including(start.velocity, start.acceleration)
+    coefficients = shape.coefficients.copy()
+    waiting = np.ones(coefficients.shape[1], dtype=bool)
+    for row in _merging_rows(len(table.fading)):
+        fading = table.fading[row]
+        tried = shape.coefficients.copy()
+        tried[: len(fading)] += fading @ deviation
+        fits = waiting & allowed.kept_by(peaks_of_shape(tried, duration))
+        coefficients[:, fits] = tried[:, fits]
+        waiting &= ~fits
+        if not waiting.any():
+            whole = Motion.uniform(coefficients, duration)
+            limits.check_positions(whole.derivative(table.checks * duration, 0))
+            return whole
+    return reanchor(motion, start, motion.end, limits, longest, size)
+
+
+def _merging_rows(count: int) -> list[int]:
+    """Return the fading tables to try, each about a fifth longer than the one before."""
+    rows = [0]
+    while rows[-1] < count - 1:
+        rows.append(min(count - 1, rows[-1] + 1 + rows[-1] // 5))
+    return rows
 
 
 def shifted_by_turns(

@@ -37,14 +37,28 @@ def load_of_shape(coefficients: FloatArray, duration: float, limits: MotionLimit
     Raises:
         LimitError: as :func:`load_of`.
     """
+    high, low = _extremes(coefficients)
+    limits.check_range(low[0], high[0])
+    return limits.load_of_peaks(_peaks(high, low, duration))
+
+
+def peaks_of_shape(coefficients: FloatArray, duration: float) -> FloatArray:
+    """Return the largest velocity, acceleration and jerk (3, n) of the same."""
+    return _peaks(*_extremes(coefficients), duration)
+
+
+def _extremes(coefficients: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the highest and lowest value and derivatives 1 to 3 over the share, each (4, n)."""
     samples = coefficients.T @ basis(len(coefficients)).checked
     samples = samples.reshape(len(samples), 4, -1)
-    high, low = samples.max(axis=2).T, samples.min(axis=2).T  # (4, n)
-    limits.check_range(low[0], high[0])
-    peaks = np.maximum(high[1:], -low[1:])
+    return samples.max(axis=2).T, samples.min(axis=2).T
+
+
+def _peaks(high: FloatArray, low: FloatArray, duration: float) -> FloatArray:
+    peaks: FloatArray = np.maximum(high[1:], -low[1:])
     scale = 1.0 / duration
     peaks *= np.array(((scale,), (scale * scale,), (scale * scale * scale,)))
-    return limits.load_of_peaks(peaks)
+    return peaks
 
 
 def within(load: Load) -> bool:
