@@ -39,7 +39,7 @@ setup(
         for folder in ("config", "config/tasks")
     ],
     install_requires=requirements("runtime"),
-    extras_require={"test": requirements("test")},
+    extras_require={"scale": requirements("scale"), "test": requirements("test")},
     entry_points={
         "console_scripts": [
             "task_key_encoder = kv_action_router.encoding.node:main",

@@ -85,11 +85,11 @@ install_ros() {
   local source=$1
   if [[ $source == wheels* ]]; then
     local distro=${source#wheels }
-    install_requirements "ros-$distro" build runtime test
+    install_requirements "ros-$distro" build runtime scale test
     logged relocate "$environment/bin/python" "$checkout/tools/relocate_exports.py"
     echo "$distro" >"$environment/ros_distro"
   else
-    install_requirements build runtime test
+    install_requirements build runtime scale test
     echo "${ROS_DISTRO:-unknown}" >"$environment/ros_distro"
     "$environment/bin/python" -S - >"$environment/underlay.json" <<'PYTHON'
 import json, os
@@ -111,7 +111,7 @@ install_start_up_hook() {
 set_up_environment() {
   local source wanted python missing
   source=$(ros_source)
-  wanted="$source $(hash_of "$checkout"/requirements/{ros-*,build,runtime,test}.txt \
+  wanted="$source $(hash_of "$checkout"/requirements/{ros-*,build,runtime,scale,test}.txt \
     "$checkout/tools/relocate_exports.py")"
   if stamp_is "$environment/stamp" "$wanted" && has_wanted_python; then return; fi
 

@@ -54,6 +54,12 @@ class CachingConfig(CollisionConfig):
     capacity: int = parameter(
         1000, "entries of the task and behavior layers", minimum=1, maximum=1_000_000
     )
+    index: str = parameter(
+        "auto",
+        "how keys are searched; auto = exact up to 100,000 entries of capacity, beyond by vector, "
+        "which needs the package usearch",
+        choices=("auto", "exact", "vector"),
+    )
     maximum_coefficients: int = parameter(
         768,
         "numbers in the coefficients of one behavior value",

@@ -21,6 +21,7 @@ from kv_action_router.caching.guards import (
     StartStateGuard,
 )
 from kv_action_router.caching.inspection import Inspector
+from kv_action_router.caching.index.choice import index_of
 from kv_action_router.caching.invalidation import Invalidation, Invalidator
 from kv_action_router.caching.key_index import prepare_key
 from kv_action_router.caching.layers.behavior import BehaviorSize
@@ -72,7 +73,11 @@ class CacheManager:
             config.maximum_coefficients, config.maximum_knots, config.maximum_dimensions
         )
         self.entries = EntryTable(
-            config.capacity, size, make_policy(config.eviction), config.merge_threshold
+            config.capacity,
+            size,
+            make_policy(config.eviction),
+            config.merge_threshold,
+            index_of(config),
         )
         self.execution = ExecutionLayer()
         self.counted = Statistics()
@@ -133,7 +138,8 @@ class CacheManager:
         """
         with self._control:
             try:
-                applied = self._updates.apply(update, keep=self._keeper.entry_in_force)
+                refused = self._keeper.refused.get(update.decision.decision_id, ())
+                applied = self._updates.apply(update, self._keeper.entry_in_force, refused)
             except RouterError:
                 self.counted.updates_refused += 1
                 raise

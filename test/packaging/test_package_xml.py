@@ -27,8 +27,10 @@ ROSDEP_KEYS = {
 }
 # rosdep's index has no key for these: pip brings them, from requirements/runtime.txt.
 ONLY_PIP = {"mujoco": "mujoco", "ruckig": "ruckig", "threadpoolctl": "threadpoolctl"}
-# Offered where a ROS installation has it, replaced by our own converter where not.
-OPTIONAL = {"cv_bridge"}
+OPTIONAL = {
+    "cv_bridge",  # offered where a ROS installation has it, replaced by our own converter where not
+    "usearch",  # for caches of more than 100,000 entries; requirements/scale.txt
+}
 # Needed without being imported from Python.
 INDIRECT = {
     "ament_cmake",  # build type
