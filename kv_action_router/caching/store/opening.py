@@ -249,8 +249,9 @@ def _finish_swap(path: Path) -> Path | None:
     ready = path.with_name(path.name + ".ready")
     if not ready.exists():
         return None
-    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    aside = path.with_name(f"{path.name}.damaged-{stamp}-{os.getpid()}")
+    now_ns = time.time_ns()
+    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now_ns // 10**9))
+    aside = path.with_name(f"{path.name}.damaged-{stamp}.{now_ns % 10**9:09d}Z")
     log = path.with_name(path.name + "-wal")
     # The log goes first: it must never stand beside a database that it is not of.
     if log.exists():
@@ -259,7 +260,7 @@ def _finish_swap(path: Path) -> Path | None:
         path.rename(aside)
     ready.rename(path)
     schema.sync_folder(path.parent)
-    old = sorted(path.parent.glob(f"{path.name}.damaged-*Z-*[0-9]"))
+    old = sorted(path.parent.glob(f"{path.name}.damaged-*Z"))
     for file in old[:-KEPT_ASIDE]:
         _remove(file)
     return aside
