@@ -31,6 +31,7 @@ __all__ = ["DecisionKeeper", "Outcome", "describe"]
 
 ACTIVE = frozenset({TaskStatus.RUNNING, TaskStatus.INTERRUPTED, TaskStatus.STOPPING})
 LOG_LENGTH = 64
+DECISIONS_REMEMBERED = 16  # a replan is inserted when its stage has ended, a few decisions later
 _NO_TASK = "no task is active"
 _NO_TASK_REASON = MissReason.NO_TASK  # looked up once, not at every key
 
@@ -65,6 +66,7 @@ class DecisionKeeper:
         self._waited_for_target = (-1, "")
         self._sequence = 0
         self.removed: dict[int, str] = {}  # entry -> why; the newest, kept by the manager
+        self.refused: dict[int, tuple[int, ...]] = {}  # decision -> entries that guards refused
         self.encoder_id: str | None = None  # of the newest key
         self.log: deque[CacheMatch] = deque(maxlen=LOG_LENGTH)  # decisions, for whoever writes logs
 
@@ -170,6 +172,10 @@ class DecisionKeeper:
             answer,
         )
         self._outcome = outcome
+        if answer.refused:
+            self.refused[outcome.decision_id] = answer.refused
+            if len(self.refused) > DECISIONS_REMEMBERED:
+                del self.refused[next(iter(self.refused))]
         likeness = Likeness(
             answer.similarity,
             answer.target_similarity,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,8 @@ from kv_action_router.caching.layers.task import NO_BEHAVIOR, TaskEntry, TaskLay
 from kv_action_router.caching.partitions import Partition, Partitions
 from kv_action_router.contracts import ROBOT_SLICE, BehaviorValue, Float32Array
 from kv_action_router.errors import EntryNotFoundError, StaleVersionError
+
+VARIANTS = 3  # entries at most that are alike and differ in what a guard lets pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,29 +131,46 @@ class EntryTable:
         key: Float32Array,
         value: BehaviorValue,
         keep: int = 0,
+        spared: Collection[int] = (),
     ) -> Insertion:
         """Insert a value under a prepared key, or replace that of a near-duplicate.
+
+        An entry that a guard refused for the decision that this value answers is another way to do
+        the same, good where this one is not needed: both stand.
 
         Args:
             partition: where it is a candidate; ``robot`` is filled in from the key.
             key: as ``prepare_key`` returns it.
             value: behavior.
             keep: entry that must not be evicted (the one being executed).
+            spared: entries that a guard refused; not replaced while they are few.
 
         Raises:
             EntryInvalidError: the value cannot be stored; nothing was changed.
         """
         check_behavior(value, self.behaviors.size)
         number = self.partitions.number(partition._replace(robot=self.partitions.add_robot(key)))
-        twin, similarity = self._searcher.search(key, [number])
-        if twin >= 0 and similarity > self._merge_threshold:
-            entry = self._replace(self.tasks.read(twin), key, value)
+        twin = self._twin(key, number, spared)
+        if twin is not None:
+            entry = self._replace(twin, key, value)
             return Insertion(entry.entry_id, entry.version, merged=True)
         evicted = self._evict(keep) if len(self.tasks) >= self.tasks.capacity else None
         self._last_id += 1
         self.tasks.put(key, number, self.behaviors.put(value), self._last_id)
         self.touch(self.tasks.slots[self._last_id])
         return Insertion(self._last_id, 1, merged=False, evicted=evicted)
+
+    def _twin(self, key: Float32Array, partition: int, spared: Collection[int]) -> TaskEntry | None:
+        """Return the near-duplicate that an insertion replaces, or None."""
+        slot, similarity = self._searcher.search(key, [partition])
+        left = VARIANTS
+        while slot >= 0 and similarity > self._merge_threshold:
+            entry = self.tasks.read(slot)
+            left -= 1
+            if entry.entry_id not in spared or left <= 0:
+                return entry
+            slot, similarity = self._searcher.next_best(slot, self.tasks.behavior)
+        return None
 
     def revise(self, entry_id: int, version: int, value: BehaviorValue) -> TaskEntry:
         """Replace an entry's value, compare and set on its version; return the new version.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
@@ -65,6 +66,7 @@ class Answer:
         margin: similarity minus the one of the runner-up that holds another behavior.
         entry_key: summed part of the entry's key (56,) that was compared; None = no candidate.
         behavior: on a hit.
+        refused: entries that a guard refused on the way to this answer.
         (others as in ``CacheMatch``)
     """
 
@@ -86,6 +88,7 @@ class Answer:
     slot: int = -1
     entry_key: Float32Array | None = None
     behavior: BehaviorValue | None = None
+    refused: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +152,7 @@ class Matcher:
         if slot < 0:
             return self._miss(question, MissReason.EMPTY, self._why_empty(question))
         first: Answer | None = None
+        refused: tuple[int, ...] = ()
         threshold = self._config.threshold_of(question.scene)
         entry = tasks.read(slot)
         used.append(entry)
@@ -159,13 +163,15 @@ class Matcher:
             best_other = next_similarity if first is None else first.similarity
             answer = self._judge(question, entry, similarity, similarity - best_other)
             if answer.hit:
-                return answer
+                return dataclasses.replace(answer, refused=refused) if refused else answer
+            if answer.guard:
+                refused += (answer.entry_id,)
             first = first or answer
             if next_slot < 0 or next_similarity <= threshold:
                 break
             entry, similarity = used[-1], next_similarity
         assert first is not None
-        return first
+        return dataclasses.replace(first, refused=refused) if refused else first
 
     def _judge(
         self, question: Question, entry: TaskEntry, similarity: float, margin: float

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from kv_action_router.caching.config import CachingConfig
@@ -90,8 +91,13 @@ class Updates:
         self._trust = trust
         self._statistics = statistics
 
-    def apply(self, update: EntryUpdate, keep: int = 0) -> Applied:
-        """Apply an update; ``keep`` is the entry that must not be evicted.
+    def apply(self, update: EntryUpdate, keep: int = 0, spared: Collection[int] = ()) -> Applied:
+        """Apply an update.
+
+        Args:
+            update: to apply.
+            keep: entry that must not be evicted.
+            spared: entries that a guard refused for the decision that the update belongs to.
 
         Raises:
             KeyInvalidError, EntryInvalidError, EntryNotFoundError, StaleVersionError, DomainError:
@@ -101,7 +107,7 @@ class Updates:
         check_name("decision.domain", domain)
         match update.operation:
             case UpdateOperation.INSERT:
-                return self._insert(update, domain, keep)
+                return self._insert(update, domain, keep, spared)
             case UpdateOperation.REVISE:
                 return self._revise(update, domain)
             case UpdateOperation.SUCCESS | UpdateOperation.FAILURE:
@@ -111,7 +117,9 @@ class Updates:
         known = ", ".join(f"{op.value} ({op.name})" for op in UpdateOperation)
         raise EntryInvalidError(f"operation must be one of {known}, got {update.operation!r}")
 
-    def _insert(self, update: EntryUpdate, domain: str, keep: int) -> Applied:
+    def _insert(
+        self, update: EntryUpdate, domain: str, keep: int, spared: Collection[int]
+    ) -> Applied:
         if update.entry_id != 0:
             raise EntryInvalidError(f"entry_id must be 0 to insert, got {update.entry_id}")
         behavior = check_behavior(update.behavior, self._entries.behaviors.size)
@@ -124,7 +132,7 @@ class Updates:
         key = prepare_key(update.vector)
         self._domains.register(domain, "decision.domain")
         partition = Partition(domain, update.decision.encoder_id, intent, behavior.subtask, -1)
-        done = self._entries.insert(partition, key, behavior, keep)
+        done = self._entries.insert(partition, key, behavior, keep, spared)
         for counters in (self._statistics.of_task(domain), self._statistics.of_behavior(domain)):
             counters.insertions += 1
             counters.merges += done.merged
