@@ -12,6 +12,7 @@ import numpy as np
 
 from kv_action_router.contracts import FloatArray
 from kv_action_router.errors import ConfigError
+from kv_action_router.simulation.box import Box
 from kv_action_router.simulation.config import SimulationConfig
 from kv_action_router.simulation.drives import DriveBank
 from kv_action_router.simulation.scene import TARGET_BODY, build_scene
@@ -75,6 +76,7 @@ class Plant:
             names, effort_limit, velocity_limit, torque_constant, thermal, config.command_timeout
         )
         self.truth = ContactTruth(self.model)
+        self.box = Box(self.model, data)
         self._friction = np.array(self.model.dof_frictionloss)
         self._friction_solref = np.array(self.model.dof_solref)
         self._friction_solimp = np.array(self.model.dof_solimp)
@@ -125,6 +127,7 @@ class Plant:
         self._applied[:] = drives.apply(wanted, self.dt)
         mujoco.mj_step(self.model, self.data)
         self.steps += 1
+        self.box.check()
         return self.truth.check(self.data)
 
     def _set_brakes(self, engaged: bool) -> None:

@@ -1,4 +1,4 @@
-"""The physical model: the robot from its one MJCF, a table, a target and a camera on a mast.
+"""The physical model: the robot from its one MJCF, a table, a target, a box and a camera on a mast.
 
 Rendering has no GPU to count on: shadows, reflections, multisampling and sky are off, since they
 multiply the cost of an image by ten. Everything stands in the robot's base frame, with the table's
@@ -13,6 +13,7 @@ import numpy as np
 from kv_action_router.contracts import FloatArray
 from kv_action_router.errors import RobotModelError
 from kv_action_router.robots.description import load_description
+from kv_action_router.simulation.box import add_box
 from kv_action_router.simulation.config import SimulationConfig
 
 TARGET_BODY = "target"
@@ -57,6 +58,7 @@ def build_scene(config: SimulationConfig) -> mujoco.MjModel:
     spec.visual.quality.numstacks = 8
     _add_surroundings(spec)
     _add_target(spec, config)
+    add_box(spec)
     _add_camera(spec, config)
     _add_sensors(spec)
     model: mujoco.MjModel = spec.compile()

@@ -1,0 +1,115 @@
+"""A box that can be put into the cell, and taken away again."""
+
+from __future__ import annotations
+
+import math
+
+import mujoco
+import numpy as np
+
+from kv_action_router.contracts import FloatArray
+from kv_action_router.errors import InputError
+
+BOX_BODY = "box"
+BOX_GEOM = "box_shape"
+
+_SMALLEST, _LARGEST = 0.01, 0.6  # [m] of an edge
+_FARTHEST = 1.5  # [m] from the base
+_AWAY = (0.0, 0.0, -2.0)  # [m] below the table, where nothing is seen or touched
+_COLOR = (0.20, 0.30, 0.55, 1.0)
+
+
+def add_box(spec: mujoco.MjSpec) -> None:
+    """Add the box to a scene, put away."""
+    # A mocap body, as the target: it stands like a rock when it is touched.
+    body = spec.worldbody.add_body(name=BOX_BODY, mocap=True, pos=_AWAY)
+    body.add_geom(
+        name=BOX_GEOM, type=mujoco.mjtGeom.mjGEOM_BOX, size=[0.03, 0.03, 0.03], rgba=_COLOR
+    )
+
+
+class Box:
+    """The box, and who has touched it. Belongs to the thread of the physics.
+
+    Attributes:
+        present: it stands in the cell.
+        contact_steps: physics steps in which something touched it since it was placed.
+        touched_by: shape of the robot that touched it first since then; empty = none.
+    """
+
+    def __init__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        self._model, self._data = model, data
+        self._geom = int(model.geom(BOX_GEOM).id)
+        self._mocap = int(model.body_mocapid[model.body(BOX_BODY).id])
+        self.present = False
+        self.contact_steps = 0
+        self.touched_by = ""
+
+    def place(self, x: float, y: float, size: FloatArray, yaw: float = 0.0) -> None:
+        """Put the box on the table.
+
+        Args:
+            x, y: middle of its footprint, base frame [m].
+            size: edges along its own x, y, z [m] (3,).
+            yaw: turn about z [rad].
+
+        Raises:
+            InputError: not finite, too small, large or far, or the robot or target is there.
+        """
+        size = np.asarray(size, dtype=float)
+        if size.shape != (3,) or not ((size >= _SMALLEST) & (size <= _LARGEST)).all():
+            raise InputError("size", f"3 edges of {_SMALLEST} to {_LARGEST} m", size.tolist())
+        if not math.isfinite(yaw):
+            raise InputError("yaw", "finite", yaw)
+        if not math.hypot(x, y) <= _FARTHEST:
+            raise InputError("position", f"at most {_FARTHEST} m from the base", (x, y))
+        before = self._state()
+        half = 0.5 * size
+        quaternion = np.array((math.cos(yaw / 2), 0.0, 0.0, math.sin(yaw / 2)))
+        self._put(half, np.array((x, y, half[2])), quaternion)
+        touched = self._touched()
+        if touched:
+            self._put(*before)
+            mujoco.mj_forward(self._model, self._data)
+            raise InputError("position", "free", f"({x:g}, {y:g}) m, where {touched} is")
+        self.present, self.contact_steps, self.touched_by = True, 0, ""
+
+    def remove(self) -> None:
+        """Take the box away, if it is there."""
+        self._data.mocap_pos[self._mocap] = _AWAY
+        self.present = False
+
+    def check(self) -> None:
+        """Note who touches the box in the step that was just done."""
+        data = self._data
+        if not self.present or data.ncon == 0:
+            return
+        touched = self._toucher()
+        if touched:
+            self.contact_steps += 1
+            self.touched_by = self.touched_by or touched
+
+    def _state(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        data, mocap = self._data, self._mocap
+        size = self._model.geom_size[self._geom].copy()
+        return size, data.mocap_pos[mocap].copy(), data.mocap_quat[mocap].copy()
+
+    def _put(self, half: FloatArray, position: FloatArray, quaternion: FloatArray) -> None:
+        model, data = self._model, self._data
+        model.geom_size[self._geom] = half
+        model.geom_rbound[self._geom] = float(np.linalg.norm(half))
+        model.geom_aabb[self._geom] = (0.0, 0.0, 0.0, *half)
+        data.mocap_pos[self._mocap] = position
+        data.mocap_quat[self._mocap] = quaternion
+
+    def _touched(self) -> str:
+        """Return what the box touches where it stands now; empty = nothing."""
+        mujoco.mj_forward(self._model, self._data)
+        return self._toucher()
+
+    def _toucher(self) -> str:
+        for first, second in self._data.contact.geom:
+            if self._geom in (first, second):
+                other = second if first == self._geom else first
+                return str(self._model.geom(int(other)).name)
+        return ""
