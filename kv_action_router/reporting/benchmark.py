@@ -50,6 +50,6 @@ def conclude(
     write({**report, "judged": [judged(bound, report) for bound in bounds]}, path)
     short = broken(report, bounds, essential_only=False)
     for line in short:
-        console.print(f"falls short: {line}")
+        console.print(f"falls short: {line}", markup=False)  # names hold units: [ms]
     console.print(f"report: {path}")
     return 1 if short and check else 0

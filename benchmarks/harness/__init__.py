@@ -1,0 +1,1 @@
+"""What the benchmarks share: settings, processes, stimuli, figures. Not a part of the package."""

@@ -1,0 +1,160 @@
+"""How long the five nodes need from image to command: hit, miss, after an invalidation.
+
+    .venv/bin/python benchmarks/pipeline.py [--cycles 10000] [--only separate] [--check]
+
+The real nodes in processes of their own, and the four soft ones composed; image pairs, rendered
+once, at 100.7 Hz; the physics of arm and drives without a camera. A decision is asked for as soon
+as the one before is in force. In the same run: the floor (``floor.py``), the end-to-end baseline
+(``baseline.py``) and the cache off, which is a decision whose subtask the cache has never seen.
+Floor and baseline are measured before and after, since a shared machine's speed changes. Writes
+``build/reports/bench/pipeline.json``; with ``--check`` it exits with 1 and names each figure that
+falls short. Warm-ups are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import floor
+import numpy as np
+from rich.console import Console
+
+from harness import pipeline_figures, rows
+from harness.domain import in_domain
+from harness.end_to_end import EndToEnd
+from harness.phases import WARM_UP, Phase, read_record, write_plan
+from harness.pipeline_bounds import BOUNDS
+from harness.pipeline_table import show
+from harness.programs import Program, environment_of, run_until_done
+from harness.setting import ros_setting, setting
+from harness.usage import Usage
+from kv_action_router.errors import RouterError
+from kv_action_router.reporting.benchmark import conclude, write
+from kv_action_router.ros.supervisor import Supervisor
+from kv_action_router.ros.system import PRIORITIES, SIMULATION, SYSTEMS, Arguments
+
+CAMERA_PERIOD_NS = 33_333_333
+
+
+def phases(cycles: int) -> list[Phase]:
+    """Return what is measured in one system; ``cycles`` hits on an idle machine, less of others."""
+    fifth, tenth = max(1, cycles // 5), max(1, cycles // 10)
+    return [
+        Phase("hit", "hit", cycles),
+        Phase("hit_loaded", "hit", fifth, busy_cores=1),
+        Phase("miss", "miss", fifth, new_subtasks=True),
+        Phase("miss_loaded", "miss", tenth, new_subtasks=True, busy_cores=1),
+        Phase("invalidated", "miss", tenth, invalidates=True),
+        Phase("camera_rate", "hit", max(1, tenth // 50), period_ns=CAMERA_PERIOD_NS, hold_s=0.8),
+    ]
+
+
+def measure(plan: list[Phase], folder: Path, *, composed: bool) -> dict[str, Any]:
+    """Run the phases of one system; return their figures.
+
+    A system that dies or stops ends the measurement: what it had measured is returned, and
+    ``trouble`` says why there is no more.
+    """
+    arguments = Arguments(composed=composed)
+    system = SYSTEMS["ur5e"](arguments).with_parameters(SIMULATION, {"camera_rate": 0})
+    path = folder / "plan.json"
+    write_plan(path, plan)
+    for phase in plan:
+        (folder / f"{phase.name}.json").unlink(missing_ok=True)
+    driver = Program(
+        name="driver",
+        executable="driver",
+        nodes=("driver",),
+        environment=environment_of(system, SIMULATION),
+        arguments=(str(path), "--priority", str(PRIORITIES[SIMULATION])),
+    )
+    trouble = ""
+    with in_domain():
+        supervisor = Supervisor([system.with_process(driver)], folder / "logs")
+        supervisor.start()
+        usage = Usage(supervisor.pids)
+        try:
+            run_until_done(
+                supervisor, "driver", 60.0 + sum(phase.timeout for phase in plan), usage.sample
+            )
+        except RouterError as error:
+            trouble = str(error)
+        finally:
+            supervisor.stop()
+    found: dict[str, Any] = {"trouble": trouble}
+    for phase in plan:
+        record = read_record(folder / f"{phase.name}.json")
+        if record is None:
+            found["trouble"] = found["trouble"] or f"{phase.name} was not reached"
+            continue
+        times = rows.load(folder / f"{phase.name}.npy")
+        found[phase.name] = pipeline_figures.of_phase(phase, record, times, usage)
+        found["trouble"] = found["trouble"] or record.trouble
+    return found
+
+
+class Floors:
+    """The floor of each kind of system, measured in parts."""
+
+    def __init__(self, kinds: Sequence[str], cycles: int, folder: Path) -> None:
+        self._cycles = max(1, cycles)
+        self._folder = folder
+        self._found: dict[str, list[rows.Rows]] = {kind: [] for kind in kinds}
+
+    def measure(self) -> None:
+        """Measure one more part."""
+        for kind, found in self._found.items():
+            folder = self._folder / f"floor_{kind}_{len(found)}"
+            found.append(floor.measure(self._cycles, folder, composed=kind == "composed"))
+
+    def figures(self) -> dict[str, Any]:
+        """Return the figures of all parts together, by kind."""
+        return {
+            kind: floor.figures(np.concatenate(found), self._cycles * len(found))
+            for kind, found in self._found.items()
+        }
+
+
+def main() -> int:
+    """Measure, print and write the figures; return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cycles", type=int, default=10_000, help="hits on the idle machine")
+    parser.add_argument("--frames", type=int, default=200, help="of each end-to-end policy")
+    parser.add_argument("--only", choices=("separate", "composed"))
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--output", type=Path, default=Path("build/reports/bench/pipeline.json"))
+    options = parser.parse_args()
+    console = Console()
+    folder = options.output.with_suffix("")
+    kinds = (options.only,) if options.only else ("separate", "composed")
+    report: dict[str, Any] = {
+        "setting": setting(**ros_setting(), cycles=options.cycles, warm_up=WARM_UP)
+    }
+    floors = Floors(kinds, options.cycles // 2, folder)
+    policies = EndToEnd(options.frames // 2)
+
+    def measure_references() -> None:
+        floors.measure()
+        policies.measure()
+
+    with console.status("floor and end-to-end policies"):
+        measure_references()
+    for kind in kinds:
+        # the composed path is judged by its mean alone: half the cycles do
+        plan = phases(options.cycles if kind == "separate" else max(1, options.cycles // 2))
+        with console.status(f"pipeline, {kind}"):
+            report[kind] = measure(plan, folder / kind, composed=kind == "composed")
+        write(report, options.output)  # a run that is cut short keeps what it has measured
+    with console.status("floor and end-to-end policies"):
+        measure_references()
+    report |= {"floor": floors.figures(), "end_to_end": policies.figures()}
+    report["ratios"] = pipeline_figures.ratios(report)
+    console.print(show(report))
+    return conclude(report, BOUNDS, options.output, console, check=options.check)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
