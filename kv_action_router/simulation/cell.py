@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -28,15 +29,53 @@ class Samples:
 
     Attributes:
         now_ns: simulated CLOCK_MONOTONIC [ns].
+        wrenches: what the wrench sensor said since the last step, oldest first.
         image_due: the camera takes an image now.
     """
 
     now_ns: int
     joints: JointSample
-    wrench: WrenchSample
+    wrenches: tuple[WrenchSample, ...]
     imu: ImuSample | None
     drives: DriveSample | None
     image_due: bool
+
+
+class CellPlant(Protocol):
+    """What the stages' surroundings ask of a plant."""
+
+    dt: float
+    position: FloatArray
+    velocity: FloatArray
+
+    @property
+    def target(self) -> FloatArray:
+        """True center of the target's top face, base frame [m] (3,)."""
+
+
+class Cell(Protocol):
+    """A robot with its work-place, seen by one process; attributes as in :class:`RobotCell`."""
+
+    now_ns: int
+    home: FloatArray
+    contacts: list[Contact]
+    force: float
+
+    @property
+    def plant(self) -> CellPlant:
+        """What moves."""
+
+    def place_target(self) -> FloatArray:
+        """Put the target somewhere else; return the center of its top [m] (3,)."""
+
+    def clock(self) -> int:
+        """Return the present simulated time [ns]."""
+
+    def sense(self) -> Samples:
+        """Read the sensors that are due."""
+
+    def act(self, interface: Interface, values: FloatArray | None) -> None:
+        """Take a command, None = silence, and let one step pass."""
 
 
 class RobotCell:
@@ -100,7 +139,7 @@ class RobotCell:
                 now_ns,
                 now_ns,
             ),
-            wrench=WrenchSample(wrench.wrench, now_ns),
+            wrenches=(WrenchSample(wrench.wrench, now_ns),),
             imu=self._read_imu() if self._imu_rate.due(steps) else None,
             drives=self._read_drives() if self._drive_rate.due(steps) else None,
             image_due=self._camera_rate.due(steps),

@@ -13,13 +13,13 @@ from types import TracebackType
 import numpy as np
 
 from kv_action_router.caching.config import CachingConfig
-from kv_action_router.contracts import FloatArray, StageCondition
+from kv_action_router.contracts import SLICES, FloatArray, StageCondition
 from kv_action_router.encoding.config import EncoderConfig
 from kv_action_router.errors import ConfigError
 from kv_action_router.injection.config import InjectionConfig
 from kv_action_router.monitoring.events import FailureReport
 from kv_action_router.robots.model import RobotModel
-from kv_action_router.simulation.cell import RobotCell, Samples
+from kv_action_router.simulation.cell import Cell, RobotCell, Samples
 from kv_action_router.simulation.config import SimulationConfig
 from kv_action_router.simulation.drives import Interface
 from kv_action_router.simulation.shells.caching import Caching
@@ -41,12 +41,14 @@ class EpisodeConfig:
         task: that each cycle runs.
         command_delay: physics steps between a command and its torque; what a driver adds.
         settle: time before the first task [s].
+        masked_slices: names of slices that keys do without, to see what they are good for.
         simulation, encoding, caching, synthesis, injection: of the robot and of the stages.
     """
 
     task: str = "touch_target"
     command_delay: int = 1
     settle: float = 0.2
+    masked_slices: tuple[str, ...] = ()
     simulation: SimulationConfig = field(default_factory=SimulationConfig)
     encoding: EncoderConfig = field(default_factory=EncoderConfig)
     caching: CachingConfig = field(default_factory=CachingConfig)
@@ -60,6 +62,8 @@ class EpisodeConfig:
             raise ConfigError("command_delay", "0 to 10 steps", self.command_delay)
         if not 0.05 <= self.settle <= 5.0:
             raise ConfigError("settle", "0.05 to 5 s", self.settle)
+        if not set(self.masked_slices) <= set(SLICES):
+            raise ConfigError("masked_slices", f"among {', '.join(SLICES)}", self.masked_slices)
 
 
 @dataclass
@@ -109,12 +113,18 @@ class Episode:
         on_step: called after each step with what was sensed before it.
     """
 
-    def __init__(self, sight: Sight, config: EpisodeConfig | None = None) -> None:
+    def __init__(
+        self,
+        sight: Sight,
+        config: EpisodeConfig | None = None,
+        cell: Callable[[SimulationConfig, RobotModel, int], Cell] = RobotCell,
+    ) -> None:
         """Build everything.
 
         Args:
             sight: makes what the image keys come from: ``rendered_images`` or ``true_target``.
             config: of all parts.
+            cell: makes the robot cell: ``RobotCell``, with physics, or another.
 
         Raises:
             RouterError: a configuration, robot or task is not valid.
@@ -125,9 +135,11 @@ class Episode:
         self.on_step: Callable[[Samples], None] | None = None
         # One a stage, as in the nodes: a model keeps the state of its last computation.
         robots = [RobotModel.load(config.simulation.robot) for _ in range(4)]
-        self.robot = robot = RobotCell(config.simulation, robots[0], config.command_delay)
+        self.robot = robot = cell(config.simulation, robots[0], config.command_delay)
         self.source = sight(robot.plant, config.simulation)
-        self.encoding = Encoding(config.encoding, robots[0], self.source, times)
+        self.encoding = Encoding(
+            config.encoding, robots[0], self.source, times, config.masked_slices
+        )
         self.caching = Caching(config.caching, robots[1], robot.clock, times)
         self.synthesis = Synthesis(config.synthesis, robots[2], robot.clock, times)
         self.injection = Injection(config.injection, robots[3], robot.now_ns, times)
@@ -167,6 +179,7 @@ class Episode:
         synthesis.hear(injection.feedback, conditions, self.source.obstacles, now_ns)
         injection.hear(reports)
         task = synthesis.told(now_ns)
+        self.caching.see(self.source.obstacles)
         self.caching.hear(task, [*synthesis.taught(), *injection.taught()])
         self.encoding.hear(task, injection.controller.epoch)
         self.monitoring.hear(task)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from kv_action_router.encoding.camera import Intrinsics
 from kv_action_router.encoding.encoder import KeyEncoder, Origin
 from kv_action_router.encoding.images import decode_depth
 from kv_action_router.simulation.camera import Camera, CameraModel, Snapshot, to_millimeters
+from kv_action_router.simulation.cell import CellPlant
 from kv_action_router.simulation.config import SimulationConfig
 from kv_action_router.simulation.plant import Plant
 from kv_action_router.simulation.stopwatch import Stopwatch
@@ -37,7 +38,7 @@ class TargetSource(Protocol):
     obstacles: ObstacleSpheres | None
 
     def look(
-        self, encoder: KeyEncoder, plant: Plant, origin: Origin, times: Stopwatch
+        self, encoder: KeyEncoder, plant: CellPlant, origin: Origin, times: Stopwatch
     ) -> TaskKey | None:
         """Return the key of an image taken now; None = the image holds nothing."""
 
@@ -51,6 +52,7 @@ class RenderedImages:
     def __init__(self, plant: Plant, config: SimulationConfig) -> None:
         """Open an off-screen renderer."""
         self.obstacles: ObstacleSpheres | None = None
+        self._data = plant.data
         self._camera = Camera(plant.model, config, np.random.default_rng(config.seed + 1))
         view = CameraModel.of(config)
         self._intrinsics = Intrinsics.from_matrix(
@@ -60,12 +62,12 @@ class RenderedImages:
         self._images = 0
 
     def look(
-        self, encoder: KeyEncoder, plant: Plant, origin: Origin, times: Stopwatch
+        self, encoder: KeyEncoder, plant: CellPlant, origin: Origin, times: Stopwatch
     ) -> TaskKey | None:
         """Render, send depth as a driver does, in whole millimeters, and encode."""
         camera = self._camera
         with times.measure("render"):
-            camera.render(Snapshot.of(plant.data, origin.stamp_ns))
+            camera.render(Snapshot.of(self._data, origin.stamp_ns))
             to_millimeters(camera.depth, self._millimeters)
         encoder.set_camera(self._intrinsics)
         height, width = self._millimeters.shape
@@ -89,7 +91,10 @@ class TrueTarget:
     """Reports where the target really is, but for errors such as the rendered images lead to.
 
     Needs no renderer, so episodes run faster. It sees through the arm, sees no obstacles, and the
-    scene always looks the same.
+    scene looks the same until somebody sets it.
+
+    Attributes:
+        scene: slice of the key (24,), of norm sqrt(0.25).
     """
 
     def __init__(self, seed: int = 1, bias: float = 1.2e-4, noise: float = 3.0e-5) -> None:
@@ -109,10 +114,10 @@ class TrueTarget:
         self._covariance = np.diag([variance] * 3 + [0.05**2] * 2 + [np.pi**2 / 3.0])
         scene = self._generator.standard_normal(_SCENE_SIZE)
         scene *= SLICE_NORMS["scene"] / np.linalg.norm(scene)
-        self._scene: Float32Array = scene.astype(np.float32)
+        self.scene: Float32Array = scene.astype(np.float32)
 
     def look(
-        self, encoder: KeyEncoder, plant: Plant, origin: Origin, times: Stopwatch
+        self, encoder: KeyEncoder, plant: CellPlant, origin: Origin, times: Stopwatch
     ) -> TaskKey | None:
         """Return the key of a place near the true one."""
         bias, noise = self._deviation
@@ -123,13 +128,14 @@ class TrueTarget:
         seen = place + self._bias + noise * self._generator.standard_normal(3)
         estimate = TargetEstimate(Pose(seen), self._covariance)
         with times.measure("encode truth"):
-            return encoder.on_sight(estimate, self._scene, origin, origin.receipt_ns)
+            return encoder.on_sight(estimate, self.scene, origin, origin.receipt_ns)
 
     def close(self) -> None:
         """Nothing is held."""
 
 
-Sight = Callable[[Plant, SimulationConfig], TargetSource]
+Sight = Callable[[Any, SimulationConfig], TargetSource]
+"""Makes a source for a plant, of the kind that it can look at, and the configuration."""
 
 
 def rendered_images(plant: Plant, config: SimulationConfig) -> TargetSource:
@@ -137,6 +143,6 @@ def rendered_images(plant: Plant, config: SimulationConfig) -> TargetSource:
     return RenderedImages(plant, config)
 
 
-def true_target(plant: Plant, config: SimulationConfig) -> TargetSource:  # noqa: ARG001 - a Sight
+def true_target(plant: CellPlant, config: SimulationConfig) -> TargetSource:  # noqa: ARG001 - a Sight
     """Let the encoder be told where the target is."""
     return TrueTarget(config.seed)

@@ -40,6 +40,10 @@ class Stopwatch:
         """Note one time [ns]."""
         self._taken_ns.setdefault(name, []).append(taken_ns)
 
+    def clear(self) -> None:
+        """Forget all times."""
+        self._taken_ns.clear()
+
     def table(self) -> dict[str, tuple[int, float, float, float]]:
         """Return, by name: count, median, 99th percentile and maximum [us]."""
         rows = {}

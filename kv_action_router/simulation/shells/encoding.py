@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from kv_action_router.contracts import TaskKey, TaskState
+from collections.abc import Sequence
+
+from kv_action_router.contracts import SLICES, TaskKey, TaskState
 from kv_action_router.encoding.config import EncoderConfig
 from kv_action_router.encoding.encoder import KeyEncoder, Origin
 from kv_action_router.robots.model import RobotModel
-from kv_action_router.simulation.cell import Samples
-from kv_action_router.simulation.plant import Plant
+from kv_action_router.simulation.cell import CellPlant, Samples
 from kv_action_router.simulation.sight import TargetSource
 from kv_action_router.simulation.stopwatch import Stopwatch
 
@@ -18,11 +19,17 @@ class Encoding:
     """Stage 1: a key for each image, and 100 a second between them."""
 
     def __init__(
-        self, config: EncoderConfig, robot: RobotModel, source: TargetSource, times: Stopwatch
+        self,
+        config: EncoderConfig,
+        robot: RobotModel,
+        source: TargetSource,
+        times: Stopwatch,
+        masked_slices: Sequence[str] = (),
     ) -> None:
         self._encoder = KeyEncoder(config, robot)
         self._source = source
         self._times = times
+        self._masked = [SLICES[name] for name in masked_slices]
         self._period_ns = round(1e9 / config.key_rate)
         self._due_ns = 0
         self._last_ns = 0
@@ -33,7 +40,7 @@ class Encoding:
             self._encoder.on_task(task)
         self._encoder.on_epoch(epoch)
 
-    def __call__(self, samples: Samples, plant: Plant) -> TaskKey | None:
+    def __call__(self, samples: Samples, plant: CellPlant) -> TaskKey | None:
         """Return the key that is due, if any."""
         encoder, joints, now_ns = self._encoder, samples.joints, samples.now_ns
         encoder.joints.update(
@@ -52,7 +59,10 @@ class Encoding:
                 return None
             with self._times.measure("encode joints"):
                 key = encoder.on_body(now_ns, origin)
-        if key is not None:
-            self._last_ns = now_ns
-            self._due_ns = (now_ns // self._period_ns + 1) * self._period_ns
+        if key is None:
+            return None
+        self._last_ns = now_ns
+        self._due_ns = (now_ns // self._period_ns + 1) * self._period_ns
+        for part in self._masked:  # the key is the encoder's to give away: nobody else has it yet
+            key.vector[part] = 0.0
         return key

@@ -36,7 +36,7 @@ class Monitoring:
     ) -> tuple[list[StageCondition], list[FailureReport]]:
         """Return the conditions that came true, and the reports that ask for a response."""
         now_ns = samples.now_ns
-        for sample in (samples.wrench, samples.drives, feedback):
+        for sample in (*samples.wrenches, samples.drives, feedback):
             self._keep(sample)
         if key is not None:
             self._keep(KeySample(key.scene_age, now_ns))
