@@ -25,11 +25,12 @@ from kv_action_router.synthesis.reanchor import (
 from kv_action_router.synthesis.reference import Reference
 from kv_action_router.synthesis.source import BehaviorSource, PlanRequest
 from kv_action_router.synthesis.spline import Motion, MotionState
-from kv_action_router.tasks.stages import StageDefinition, TargetGoal
+from kv_action_router.tasks.stages import StageDefinition, TargetGoal, TipGoal
 
 SAME_PLACE = 1.0e-6  # [m] a target that moved less has not moved
 LINE_CHECKS = np.array([0.3, 0.5, 0.7])  # shares of the duration
 NEAREST_SAMPLES = 64
+LARGEST_PHASE = 0.99  # of a motion that is taken up: it is not over before the robot is back on it
 LONGEST_CORRECTION = 1.5  # [s] added to what is left of a motion, at most
 
 
@@ -87,14 +88,28 @@ class Decider:
         return self._scaled[scale]
 
     def decide(
-        self, stage: StageDefinition, match: CacheMatch, start: MotionState, obstacles: FloatArray
+        self,
+        stage: StageDefinition,
+        match: CacheMatch,
+        start: MotionState,
+        obstacles: FloatArray,
+        origin: Pose | None = None,
     ) -> Decided:
         """Answer a match.
+
+        Args:
+            stage: under way.
+            match: to be answered.
+            start: state in which the motion begins.
+            obstacles: spheres x, y, z, r in the base frame [m] (k, 4).
+            origin: where the tip was when the stage began, for a goal that counts from there.
 
         Raises:
             SynthesisError: neither the cache nor the source has a motion inside the limits.
         """
         target = match.target.pose if stage.needs_target and match.target is not None else None
+        if isinstance(stage.goal, TipGoal):
+            target = origin
         refused = ""
         request = PlanRequest(stage, start, target, obstacles, match)
         if match.hit and match.behavior is not None:
@@ -118,9 +133,12 @@ class Decider:
         )
         end = motion.end
         if isinstance(stage.goal, TargetGoal):
-            if target is None or behavior.target is None:
+            stored = behavior.target
+            if isinstance(stage.goal, TipGoal):
+                stored = Pose(model.forward(motion.start)[0])
+            if target is None or stored is None:
                 raise ReanchorError(f"stage {stage.name!r} needs a target, then and now")
-            end = self._moved(end, target, behavior.target)
+            end = self._moved(end, target, stored)
         else:
             end = goal_configuration(stage, model)
             end = end + np.where(model.continuous, motion.end - end, 0.0)
@@ -161,6 +179,26 @@ class Decider:
             rest.duration + LONGEST_CORRECTION,
             self._config.coefficients,
         )
+
+    def take_up(
+        self, reference: Reference, request: PlanRequest, now_ns: int
+    ) -> tuple[Motion, float]:
+        """Return the rest of a motion that was laid aside, from where the robot is, and its phase.
+
+        Raises:
+            SynthesisError: not inside the limits, or something is in the way.
+        """
+        stage, motion, size = request.stage, reference.motion, self._config.coefficients
+        time = reference.motion_time(now_ns)
+        phase = min(reference.phase_of(time), LARGEST_PHASE)
+        if isinstance(stage.goal, TargetGoal) and stage.goal.line:
+            return self._source.plan(request), phase
+        rest = motion.remainder(time, size)
+        longest = rest.duration * self._config.stretch_limit + LONGEST_CORRECTION
+        joined_rest = reanchor(rest, request.start, motion.end, self.limits(stage), longest, size)
+        if self._clearance is not None:
+            self._clearance.check(joined_rest, request)
+        return joined_rest, phase
 
     def moved_template(self, template: Motion, displacement: FloatArray) -> Motion:
         """Return a whole motion with its end moved by a displacement [m] (3,).

@@ -145,7 +145,9 @@ def success_update(
         entry_id=0,
         entry_version=0,
         vector=match.vector,
-        behavior=execution.template.to_behavior(stage.subtask, joint_names, execution.target),
+        behavior=execution.template.to_behavior(
+            stage.subtask, joint_names, execution.target if stage.needs_target else None
+        ),
         execution=None,
         error=error,
         false_hit=False,

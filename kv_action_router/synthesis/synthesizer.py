@@ -39,7 +39,8 @@ from kv_action_router.synthesis.headers import answering, continuing
 from kv_action_router.synthesis.limits import MotionLimits
 from kv_action_router.synthesis.motion_in_force import MotionInForce
 from kv_action_router.synthesis.replan import ReplanSource
-from kv_action_router.synthesis.source import BehaviorSource
+from kv_action_router.synthesis.source import BehaviorSource, PlanRequest
+from kv_action_router.synthesis.suspended import Suspended
 from kv_action_router.synthesis.task_runner import Report, TaskRunner
 from kv_action_router.synthesis.tracking import Tracking
 
@@ -173,10 +174,18 @@ class BehaviorSynthesizer:
             self._drop_decision(match, now_ns)
             return None
         if stack.decision_reason == DecisionReason.RESUMED and self._may_go_on(match):
-            return self._go_on(match, now_ns)
+            kept = self.tasks.suspended.taken_up
+            if kept is None:
+                return self._go_on(match, now_ns)
+            try:
+                return self._take_up(kept, match, now_ns)
+            except RouterError as error:
+                self._report(error.error_code, f"replanned on resume: {error}")
+        self.tasks.suspended.taken_up = None
         start = self.motion.start_state(now_ns)
         try:
-            decided = self._decider.decide(stage, match, start, self.obstacles)
+            origin = self.tasks.origin_of(start.position)
+            decided = self._decider.decide(stage, match, start, self.obstacles, origin)
         except RouterError as error:
             self._attempts += 1
             if self._attempts >= self._config.plan_attempts:
@@ -201,12 +210,17 @@ class BehaviorSynthesizer:
     def _may_go_on(self, match: CacheMatch) -> bool:
         """Say whether an interrupted motion is still the right one."""
         execution = self.tasks.execution
-        if self.motion.reference is None or execution is None:
+        if execution is None:
             return False
-        if execution.target is None or match.target is None:
+        if self.motion.reference is None and self.tasks.suspended.taken_up is None:
+            return False
+        stage = execution.stage
+        if not stage.needs_target or execution.target is None or match.target is None:
             return True
         way = np.asarray(match.target.pose.position) - execution.target.position
         moved, limit = float(np.sqrt(way @ way)), self._config.resume_distance
+        if not stage.follow_target:  # nothing would make up for it
+            limit = min(limit, stage.tolerance)
         if moved <= limit:
             return True
         text = "replanned on resume: the target moved during the interruption"
@@ -223,6 +237,27 @@ class BehaviorSynthesizer:
             self._give_up(error, now_ns)
             return None
         self.motion.release(now_ns)
+        execution.go_on(match, now_ns)
+        hit = match.hit and execution.reused
+        stack.answer(stack.decision_id, task_hit=match.hit, behavior_hit=hit)
+        return self._chunk(now_ns, match.decision, ChunkKind.DECISION)
+
+    def _take_up(self, kept: Suspended, match: CacheMatch, now_ns: int) -> TrajectoryChunk | None:
+        """Join the motion that was laid aside to where the sequence has brought the robot.
+
+        Raises:
+            SynthesisError: not inside the limits, or something is in the way.
+        """
+        execution, stack = kept.execution, self.tasks.stack
+        start = self.motion.start_state(now_ns)
+        request = PlanRequest(execution.stage, start, execution.target, self.obstacles, match)
+        motion, phase = self._decider.take_up(kept.reference, request, now_ns)
+        ready_ns = self._clock()
+        if self._too_old(match, ready_ns):
+            self._drop_decision(match, ready_ns)
+            return None
+        self.tasks.suspended.taken_up = None
+        self.motion.begin(motion, now_ns, phase)
         execution.go_on(match, now_ns)
         hit = match.hit and execution.reused
         stack.answer(stack.decision_id, task_hit=match.hit, behavior_hit=hit)

@@ -9,6 +9,8 @@ from typing import NamedTuple
 from kv_action_router.contracts import (
     Decision,
     EntryUpdate,
+    FloatArray,
+    Pose,
     StageCondition,
     TaskState,
     TaskStatus,
@@ -23,9 +25,10 @@ from kv_action_router.synthesis.execution import (
     success_update,
 )
 from kv_action_router.synthesis.motion_in_force import MotionInForce
+from kv_action_router.synthesis.suspended import Suspended, SuspendedMotions
 from kv_action_router.synthesis.tracking import Tracking
 from kv_action_router.tasks.stack import TaskStack
-from kv_action_router.tasks.stages import TaskDefinition
+from kv_action_router.tasks.stages import TaskDefinition, TipGoal
 
 
 class Report(NamedTuple):
@@ -49,6 +52,7 @@ class TaskRunner:
         updates: for the cache, oldest first; the owner takes them out.
         reports: for people, oldest first; the owner takes them out.
         task: name of the newest task.
+        suspended: motions of the tasks beneath an inserted sequence.
     """
 
     def __init__(
@@ -64,6 +68,7 @@ class TaskRunner:
         self.updates: deque[EntryUpdate] = deque()
         self.reports: deque[Report] = deque(maxlen=100)
         self.task = ""
+        self.suspended = SuspendedMotions()
         self._model = model
         self._config = config
         self._tracking = tracking
@@ -89,26 +94,43 @@ class TaskRunner:
         """
         self.stack.start(definition, goal_id, now_ns, domain=domain, scene=scene, timeout=timeout)
         self.execution = None
+        self.suspended.clear()
         self.task = definition.name
 
-    def interrupt(self, source: str, reason: str, now_ns: int) -> None:
+    def interrupt(
+        self, source: str, reason: str, now_ns: int, sequence: TaskDefinition | None = None
+    ) -> None:
         """Stop on the path; stage and phase are kept.
+
+        Args:
+            source: who asks.
+            reason: for people.
+            now_ns: CLOCK_MONOTONIC [ns].
+            sequence: to be run, from rest, before the task goes on; None = it waits for a resume.
 
         Raises:
             TaskTransitionError: no task is running.
         """
-        self.stack.interrupt(source, reason, now_ns)
+        if not self.stack.interrupt(source, reason, now_ns, sequence):
+            return
         if self.execution is not None:
             self.execution.interrupt(now_ns)
         self._motion.brake(now_ns)
 
     def resume(self, source: str, now_ns: int) -> bool:
-        """Go on at the same stage and phase once a fresh decision is there; return whether it runs.
+        """Go on at the same stage and phase once a fresh decision is there.
+
+        Returns:
+            Whether nobody holds the task any more.
 
         Raises:
             TaskTransitionError: it is not interrupted, or not by this source.
         """
-        return self.stack.resume(source, now_ns)
+        depth = len(self.stack.frames)
+        free = self.stack.resume(source, now_ns)
+        if len(self.stack.frames) < depth:
+            self._uncover(now_ns)
+        return free
 
     def cancel(self, reason: str, now_ns: int) -> None:
         """Stop on the path; the task ends when the robot is at rest.
@@ -159,7 +181,9 @@ class TaskRunner:
         self._learn(success_update(execution, self._model.joint_names, error))
         self.execution = None
         self._motion.brake(now_ns)
-        self.stack.complete_stage(now_ns)
+        depth = len(self.stack.frames)
+        if self.stack.complete_stage(now_ns) and len(self.stack.frames) < depth:
+            self._uncover(now_ns)
         return True
 
     # --- with time ----------------------------------------------------------------------------
@@ -184,6 +208,25 @@ class TaskRunner:
                 stack.invalidate(now_ns)
         elif stack.status == TaskStatus.STOPPING:
             self._settle(now_ns)
+        elif stack.pending and self._motion.at_rest(now_ns):
+            self._begin_sequence(now_ns)
+
+    def _begin_sequence(self, now_ns: int) -> None:
+        """Lay the motion under way aside and begin what was inserted."""
+        kept = None
+        if self.execution is not None and self._motion.reference is not None:
+            kept = Suspended(self.execution, self._motion.reference)
+        self.suspended.lay_aside(kept, [frame.begun for frame in self.stack.frames])
+        self.execution = None
+        self.stack.begin_sequence(now_ns)
+        self.task = self.stack.frame.definition.name
+
+    def _uncover(self, now_ns: int) -> None:
+        """Take up the motion of the task that lies on top again."""
+        self._motion.brake(now_ns)
+        kept = self.suspended.take_up(len(self.stack.frames))
+        self.execution = None if kept is None else kept.execution
+        self.task = self.stack.frame.definition.name
 
     def _settle(self, now_ns: int) -> None:
         waited = (now_ns - self._stopping_ns) * 1.0e-9
@@ -195,11 +238,24 @@ class TaskRunner:
             self.stack.outcome.message += f" (not seen at rest within {waited:.1f} s)"
             self.stack.settled()
 
+    def origin_of(self, start: FloatArray) -> Pose | None:
+        """Return where the tip was when the stage began; the first asking, at ``start`` (n,), says.
+
+        None for a goal that doesn't count from there.
+        """
+        frame = self.stack.frame
+        if frame.origin is None and isinstance(frame.stage.goal, TipGoal):
+            frame.origin = Pose(self._model.forward(start)[0])
+        return frame.origin
+
     # --- what is shown ------------------------------------------------------------------------
 
     def phase(self, now_ns: int) -> float:
         """Return the share of the stage's motion that is done; 0 while its decision is awaited."""
-        return 0.0 if self.execution is None else self._motion.phase(now_ns)
+        if self.execution is None:
+            return 0.0
+        kept = self.suspended.taken_up
+        return self._motion.phase(now_ns) if kept is None else kept.reference.phase(now_ns)
 
     def state(self, now_ns: int, sequence: int) -> TaskState:
         """Return the task's state as it is published."""
@@ -246,6 +302,7 @@ class TaskRunner:
         if self.execution is not None and reason:
             self._learn(failure_update(self.execution, reason))
         self.execution = None
+        self.suspended.taken_up = None
 
     def _learn(self, update: EntryUpdate | None) -> None:
         if update is not None:

@@ -23,6 +23,7 @@ from kv_action_router.tasks.stages import (
     TargetGoal,
     TaskDefinition,
     TimedOutput,
+    TipGoal,
 )
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "TargetGoal",
     "TaskDefinition",
     "TimedOutput",
+    "TipGoal",
     "available_tasks",
     "load_task",
     "parse_task",
@@ -54,7 +56,8 @@ _STAGE_FIELDS = (
     "tolerance",
     "outputs",
 )
-_TARGET_FIELDS = ("target_offset", "line", "speed_limit")
+_OFFSETS: dict[str, type[TargetGoal]] = {"target_offset": TargetGoal, "tip_offset": TipGoal}
+_TARGET_FIELDS = (*_OFFSETS, "line", "speed_limit")
 _LONGEST = 86_400.0  # [s]
 
 
@@ -126,8 +129,10 @@ def _stage(data: Any, place: str) -> StageDefinition:
     place = f"{place}: stage {_text(data, 'name', place)!r}"
     _refuse_unknown(data, _STAGE_FIELDS, place)
     goal = _goal(data.get("goal"), place)
-    on_target = isinstance(goal, TargetGoal)
+    on_target = isinstance(goal, TargetGoal) and not isinstance(goal, TipGoal)
     needs_target = _flag(data, "needs_target", place, on_target)
+    if isinstance(goal, TipGoal) and needs_target:
+        raise TaskDefinitionError(f"{place}: needs_target must be false with tip_offset")
     if on_target and not needs_target:
         raise TaskDefinitionError(f"{place}: needs_target must be true with a target goal")
     try:
@@ -161,8 +166,8 @@ def _goal(data: Any, place: str) -> Goal:
     place = f"{place}: goal"
     if not isinstance(data, Mapping):
         raise TaskDefinitionError(
-            f"{place}: must be {{target_offset: [x, y, z]}} or {{configuration: home}},"
-            f" got {data!r}"
+            f"{place}: must be {{target_offset: [x, y, z]}}, {{tip_offset: [x, y, z]}} or"
+            f" {{configuration: home}}, got {data!r}"
         )
     if "configuration" in data:
         _refuse_unknown(data, ("configuration",), place)
@@ -171,9 +176,11 @@ def _goal(data: Any, place: str) -> Goal:
             return ConfigurationGoal(name=value)
         return ConfigurationGoal(positions=_vector(value, None, place, "configuration"))
     _refuse_unknown(data, _TARGET_FIELDS, place)
-    if "target_offset" not in data:
+    given = [name for name in _OFFSETS if name in data]
+    if len(given) != 1:
         raise TaskDefinitionError(
-            f"{place}: must hold target_offset or configuration, got {dict(data)!r}"
+            f"{place}: must hold one of target_offset, tip_offset and configuration,"
+            f" got {dict(data)!r}"
         )
     line = _flag(data, "line", place, False)
     speed = None
@@ -181,8 +188,8 @@ def _goal(data: Any, place: str) -> Goal:
         speed = _number(data, "speed_limit", place, 0.001, 5.0)
         if not line:
             raise TaskDefinitionError(f"{place}: speed_limit must be left out unless line is true")
-    offset = np.array(_vector(data["target_offset"], 3, place, "target_offset"))
-    return TargetGoal(offset=offset, line=line, speed_limit=speed)
+    offset = np.array(_vector(data[given[0]], 3, place, given[0]))
+    return _OFFSETS[given[0]](offset=offset, line=line, speed_limit=speed)
 
 
 def _outputs(data: Any, place: str) -> tuple[TimedOutput, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kv_action_router.contracts import Pose
 from kv_action_router.tasks.stages import StageDefinition, TaskDefinition
 
 
@@ -21,12 +22,20 @@ class Frame:
 
     Attributes:
         definition: of the task.
+        inserted_by: whose interruption put it on another task; None = it is the goal's own.
+        reason: of that interruption.
+        begun: it has asked for a decision; one that was inserted waits until the arm rests.
+        origin: where the tip was when the stage began; None = not needed, or not yet known.
         stage_index: of the stage under way, from 0.
         stage_ns: running time spent in the stage [ns].
         task_ns: running time spent in the task [ns].
     """
 
     definition: TaskDefinition
+    inserted_by: str | None = None
+    reason: str = ""
+    begun: bool = True
+    origin: Pose | None = None
     stage_index: int = 0
     stage_ns: int = 0
     task_ns: int = 0
@@ -60,3 +69,4 @@ class Counters:
     decisions: int = 0
     task_hits: int = 0
     behavior_hits: int = 0
+    interruptions: int = 0  # with a sequence inserted

@@ -1,5 +1,9 @@
 """The task stack: which task and stage are under way, and which decision is asked for.
 
+An interruption holds the innermost task, or puts another one on it: a sequence such as backing off,
+warning and waiting, which is run to its own end before the task beneath goes on at the same stage.
+That may be interrupted in turn.
+
 It knows neither ROS nor motions. Every change raises ``version``: its owner then publishes.
 """
 
@@ -22,6 +26,7 @@ from kv_action_router.tasks.frames import Counters, Frame, Interruption, Outcome
 from kv_action_router.tasks.stages import StageDefinition, TaskDefinition
 
 ACTIVE = (TaskStatus.RUNNING, TaskStatus.INTERRUPTED, TaskStatus.STOPPING)
+DEEPEST = 5  # tasks on one another
 _NO_INTENT: Float32Array = np.zeros(0, dtype=np.float32)
 
 
@@ -30,7 +35,9 @@ class TaskStack:
     """The tasks under way, the innermost last.
 
     Invariant: frames is empty exactly when the status is none of ``ACTIVE``; decision ids rise; a
-    decision is awaited from when it is asked for until :meth:`answer`, and only while RUNNING.
+    decision is awaited from when it is asked for until :meth:`answer`, and only while RUNNING. No
+    stage that was completed is begun again. While RUNNING nobody holds the innermost task, and it
+    has begun.
 
     Attributes:
         first_decision: id of the first decision, from 1; a restarted process must begin higher.
@@ -77,6 +84,12 @@ class TaskStack:
         """The stage under way."""
         return self.frame.stage
 
+    @property
+    def pending(self) -> bool:
+        """Whether a sequence was inserted that may begin as soon as the arm is at rest."""
+        waits = self.status == TaskStatus.INTERRUPTED and not self.interruptions
+        return waits and not self.frame.begun
+
     def expired(self, now_ns: int) -> str:
         """Return why the task has run out of time, or an empty text."""
         if self.status != TaskStatus.RUNNING:
@@ -86,8 +99,10 @@ class TaskStack:
         stage = frame.stage
         if frame.stage_ns > stage.timeout * 1e9:
             return f"stage {stage.name!r} did not end within {stage.timeout:g} s"
-        limit = self.timeout or frame.definition.timeout
-        if limit and self.frames[0].task_ns > limit * 1e9:
+        limit = frame.definition.timeout
+        if len(self.frames) == 1:
+            limit = self.timeout or limit
+        if limit and frame.task_ns > limit * 1e9:
             return f"task {frame.definition.name!r} did not end within {limit:g} s"
         return ""
 
@@ -125,19 +140,26 @@ class TaskStack:
         self._ask(DecisionReason.STAGE_ENTRY, now_ns)
 
     def complete_stage(self, now_ns: int) -> bool:
-        """Go on to the next stage; return whether there was one, else the task has succeeded.
+        """Go on to the next stage, or to the task beneath, where that was interrupted.
+
+        Returns:
+            Whether anything is left to do; else the task has succeeded.
 
         Raises:
             TaskTransitionError: no task is running.
         """
         self._need(TaskStatus.RUNNING, "complete a stage")
         self._run(now_ns)
-        self.counters.stages_completed += 1
         frame = self.frame
+        self.counters.stages_completed += frame.inserted_by is None
         if frame.stage_index + 1 < len(frame.definition.stages):
             frame.stage_index += 1
             frame.stage_ns = 0
+            frame.origin = None
             self._ask(DecisionReason.STAGE_ENTRY, now_ns)
+            return True
+        if len(self.frames) > 1:
+            self._uncover(now_ns)
             return True
         self._end(TaskStatus.SUCCEEDED, Outcome(success=True))
         return False
@@ -167,56 +189,119 @@ class TaskStack:
         self._need(TaskStatus.RUNNING, "ask for a fresh decision")
         self._ask(DecisionReason.INVALIDATED, now_ns)
 
-    def interrupt(self, source: str, reason: str, now_ns: int) -> None:
-        """Hold the task; several sources may hold it at once.
+    def interrupt(
+        self, source: str, reason: str, now_ns: int, sequence: TaskDefinition | None = None
+    ) -> bool:
+        """Hold the innermost task, or put a sequence on it; several sources may do so.
+
+        A sequence begins by :meth:`begin_sequence`. A source whose sequence is on the stack already
+        only tells another reason.
+
+        Args:
+            source: who asks.
+            reason: for people, not empty.
+            now_ns: CLOCK_MONOTONIC [ns].
+            sequence: to be run before the task goes on; None = it waits for :meth:`resume`.
+
+        Returns:
+            Whether what is under way must come to rest.
 
         Raises:
-            TaskTransitionError: no task is running or interrupted, or no reason is given.
+            TaskTransitionError: no task is running or interrupted, no reason is given, or too many
+                sequences lie on one another.
         """
         if not reason.strip():
             raise TaskTransitionError("reason must not be empty")
         if self.status not in (TaskStatus.RUNNING, TaskStatus.INTERRUPTED):
             raise TaskTransitionError(f"nothing to interrupt: status is {self.status.name}")
-        self._run(now_ns)
-        self.interruptions = [item for item in self.interruptions if item.source != source]
-        self.interruptions.append(Interruption(source, reason))
+        own = None if sequence is None else self._inserted_by(source)
+        if own is not None:
+            own.reason = reason
+            self.version += 1
+            return False
+        if sequence is not None and len(self.frames) >= DEEPEST:
+            raise TaskTransitionError(
+                f"at most {DEEPEST - 1} sequences may be inserted, got {sequence.name!r} as well"
+            )
+        if self.status == TaskStatus.RUNNING:
+            self._run(now_ns)
+        if sequence is None:
+            self.interruptions = [item for item in self.interruptions if item.source != source]
+            self.interruptions.append(Interruption(source, reason))
+        else:
+            self.frames.append(Frame(sequence, source, reason, begun=False))
+            self.counters.interruptions += 1
         self.status = TaskStatus.INTERRUPTED
         self.awaiting = False
         self.version += 1
+        return True
+
+    def begin_sequence(self, now_ns: int) -> None:
+        """Begin the sequence that was inserted: the arm is at rest.
+
+        Raises:
+            TaskTransitionError: none is pending.
+        """
+        if not self.pending:
+            raise TaskTransitionError(f"no sequence is pending: status is {self.status.name}")
+        self.frame.begun = True
+        self._go_on(DecisionReason.STAGE_ENTRY, now_ns)
 
     def resume(self, source: str, now_ns: int) -> bool:
-        """Let go of the task; it runs again, in the same stage, when nobody else holds it.
+        """Let go of the innermost task, or end the sequence that this source has inserted.
 
         Args:
-            source: who lets go; empty = for everybody who holds it.
+            source: who lets go; empty = for everybody who holds it, sequences go on.
             now_ns: CLOCK_MONOTONIC [ns].
 
         Returns:
-            Whether the task runs again.
+            Whether nobody holds the task any more.
 
         Raises:
-            TaskTransitionError: it is not interrupted, or not by this source.
+            TaskTransitionError: it is not interrupted, or not by this source; or the source's
+                sequence is itself interrupted by another one.
         """
-        self._need(TaskStatus.INTERRUPTED, "resume")
         left = [item for item in self.interruptions if source and item.source != source]
-        if len(left) == len(self.interruptions):
+        lets_go = len(left) < len(self.interruptions)
+        own = self._inserted_by(source) if source else None
+        if not lets_go and own is None:
+            if self.status != TaskStatus.INTERRUPTED:
+                raise TaskTransitionError(f"cannot resume: status is {self.status.name}")
             raise TaskTransitionError(
                 f"{source!r} does not hold the task; held by {self.holders()}"
             )
+        if own is not None and not lets_go:
+            if own is not self.frame:
+                raise TaskTransitionError(
+                    f"the sequence of {source!r} is interrupted itself: {self.holders()}"
+                )
+            if self.status == TaskStatus.STOPPING:
+                raise TaskTransitionError(f"cannot resume: status is {self.status.name}")
+            if self.status == TaskStatus.RUNNING:
+                self._run(now_ns)
+            if left:
+                self.frames.pop()
+                self.version += 1
+                return False
+            self._uncover(now_ns)
+            return True
         self.interruptions = left
         self.version += 1
         if left:
             return False
-        self.status = TaskStatus.RUNNING
-        self._clock_ns = now_ns
-        self._ask(DecisionReason.RESUMED, now_ns)
+        if self.frame.begun:
+            self._go_on(DecisionReason.RESUMED, now_ns)
         return True
 
     def holders(self) -> str:
-        """Return who holds the task, for people."""
-        return (
-            ", ".join(f"{item.source!r} ({item.reason})" for item in self.interruptions) or "none"
-        )
+        """Return who holds the task or has inserted a sequence, for people."""
+        sequences = [
+            f"{frame.inserted_by!r} ({frame.reason}) with {frame.definition.name!r}"
+            for frame in self.frames
+            if frame.inserted_by is not None
+        ]
+        holds = [f"{item.source!r} ({item.reason})" for item in self.interruptions]
+        return ", ".join((*sequences, *holds)) or "none"
 
     def cancel(self, now_ns: int, reason: str = "canceled") -> None:
         """Begin to stop; :meth:`settled` ends it.
@@ -280,20 +365,36 @@ class TaskStack:
         self.awaiting = True
         self.version += 1
 
+    def _go_on(self, reason: DecisionReason, now_ns: int) -> None:
+        """Run again; time counts from now on."""
+        self.status = TaskStatus.RUNNING
+        self._clock_ns = now_ns
+        self._ask(reason, now_ns)
+
+    def _uncover(self, now_ns: int) -> None:
+        """Take the innermost sequence off; the task beneath goes on, or begins."""
+        self.frames.pop()
+        reason = DecisionReason.RESUMED if self.frame.begun else DecisionReason.STAGE_ENTRY
+        self.frame.begun = True
+        self._go_on(reason, now_ns)
+
+    def _inserted_by(self, source: str) -> Frame | None:
+        return next((frame for frame in self.frames if frame.inserted_by == source), None)
+
     def _run(self, now_ns: int) -> None:
-        """Count running time up to now."""
+        """Count running time of the innermost task up to now: what is beneath is interrupted."""
         spent = max(0, now_ns - self._clock_ns)
         self._clock_ns = now_ns
-        for frame in self.frames:
-            frame.task_ns += spent
-        self.frames[-1].stage_ns += spent
+        frame = self.frames[-1]
+        frame.task_ns += spent
+        frame.stage_ns += spent
 
     def _need(self, status: TaskStatus, what: str) -> None:
         if self.status != status:
             raise TaskTransitionError(f"cannot {what}: status is {self.status.name}")
 
     def _end(self, status: TaskStatus, outcome: Outcome) -> None:
-        frame = self.frame
+        frame = self.frames[0]
         self._last = (
             frame.definition.name,
             frame.stage.name,

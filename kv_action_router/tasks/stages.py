@@ -28,6 +28,14 @@ class TargetGoal:
 
 
 @dataclass(frozen=True, slots=True)
+class TipGoal(TargetGoal):
+    """Tool down at an offset from where the tip is when the stage begins; no target is needed.
+
+    With no offset the arm stays where it is. ``needs_target`` of its stage is false.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class ConfigurationGoal:
     """Joint positions: a name that the robot's model knows (``home``), or values [rad] (n,)."""
 

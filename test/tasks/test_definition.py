@@ -77,7 +77,7 @@ def test_good_definition_is_read() -> None:
         ("stages.0.subtask", ..., "stage 'go': subtask must be a text"),
         ("stages.0.end", [], "stage 'go': end must hold at least one condition"),
         ("stages.0.end.0.signal", "force", "stage 'go': end.*signal must be a known name"),
-        ("stages.0.goal", {}, "must hold target_offset or configuration"),
+        ("stages.0.goal", {}, "must hold one of target_offset, tip_offset"),
         ("stages.0.goal", "home", "must be {target_offset"),
         ("stages.0.goal.target_offset", [0, 0], "target_offset must be 3 finite numbers"),
         ("stages.0.goal.target_offset", [0, 0, float("inf")], "must be 3 finite numbers"),
