@@ -70,6 +70,11 @@ class CachingConfig(CollisionConfig):
     maximum_dimensions: int = parameter(
         32, "columns of one behavior value", minimum=1, maximum=1000
     )
+    precision: str = parameter(
+        "double",
+        "of stored coefficients; single halves their memory, rounding by at most 1.2e-7 rad",
+        choices=("double", "single"),
+    )
     eviction: str = parameter(
         "least_useful",
         "which entry goes when the cache is full",

@@ -20,8 +20,8 @@ from kv_action_router.caching.guards import (
     ReaderTrustGuard,
     StartStateGuard,
 )
-from kv_action_router.caching.inspection import Inspector
 from kv_action_router.caching.index.choice import index_of
+from kv_action_router.caching.inspection import Inspector
 from kv_action_router.caching.invalidation import Invalidation, Invalidator
 from kv_action_router.caching.key_index import prepare_key
 from kv_action_router.caching.layers.behavior import BehaviorSize
@@ -70,7 +70,10 @@ class CacheManager:
         self.config = config
         self.domains = Domains(config.own_domain)
         size = BehaviorSize(
-            config.maximum_coefficients, config.maximum_knots, config.maximum_dimensions
+            config.maximum_coefficients,
+            config.maximum_knots,
+            config.maximum_dimensions,
+            config.precision,
         )
         self.entries = EntryTable(
             config.capacity,

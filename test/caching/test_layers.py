@@ -56,6 +56,18 @@ class TestBehaviorLayer:
             else:
                 assert got == put
 
+    def test_single_precision_takes_half_of_the_memory_and_rounds(self, build) -> None:
+        double, single = (
+            BehaviorLayer(4, BehaviorSize(168, 34, 6, precision))
+            for precision in ("double", "single")
+        )
+        assert double.bytes_per_entry - single.bytes_per_entry == 168 * 4
+        value = build.behavior((0.1, -2.7, 3.1), mark=0.123456789)
+        read = single.read(single.put(value))
+        assert read.coefficients.dtype == np.float64
+        assert 0.0 < np.abs(read.coefficients - value.coefficients).max() <= 1.2e-7
+        assert np.array_equal(read.knots, value.knots)
+
     def test_what_was_read_is_a_copy(self, build) -> None:
         layer = BehaviorLayer(4, SIZE)
         slot = layer.put(build.behavior(mark=1.0))

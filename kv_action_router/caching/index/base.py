@@ -49,6 +49,7 @@ class KeyIndex(ABC):
         self.keys: Float32Array = np.zeros((size, SUMMED_SIZE), dtype=np.float32)
         self.partitions: npt.NDArray[np.int32] = np.full(size, FREE, dtype=np.int32)
         self.end = 0  # rows from here on have never been used
+        self.changes = 0  # publications and withdrawals so far
 
     @abstractmethod
     def searcher(self) -> Searcher:
@@ -63,7 +64,9 @@ class KeyIndex(ABC):
     def publish(self, row: int, partition: int) -> None:
         """Let searches in a partition find the row."""
         self.partitions[row] = partition
+        self.changes += 1
 
     def withdraw(self, row: int) -> None:
         """Let no search find the row any more."""
         self.partitions[row] = FREE
+        self.changes += 1

@@ -32,26 +32,25 @@ class ExactSearcher:
         self._mask: npt.NDArray[np.bool_] = np.empty(size, dtype=np.bool_)
         self._other: npt.NDArray[np.bool_] = np.empty(size, dtype=np.bool_)
         self._wanted: npt.NDArray[np.int32] = np.empty((), dtype=np.int32)
+        self._masked_for: tuple[int, tuple[int, ...]] = (-1, ())
+        self._leaves_out = False
         self._view(0)
 
     def search(self, key: Float32Array, partitions: Sequence[int]) -> tuple[int, float]:
         """Return the row most like a prepared key, and its cosine; (-1, NaN) when there is none."""
-        count = self._index.end if partitions else 0
-        if count != self._count:
-            self._view(count)
-        if count == 0:
-            return -1, math.nan
+        index = self._index
         # Which rows count is settled before their keys are read: a row that is being written now
-        # stays out, however far its writer gets during the product.
-        held, mask, wanted = self._held, self._out, self._wanted
-        wanted[()] = partitions[0]
-        np.not_equal(held, wanted, mask)
-        for partition in partitions[1:]:
-            wanted[()] = partition
-            np.not_equal(held, wanted, self._also)
-            np.logical_and(mask, self._also, mask)
+        # stays out, however far its writer gets during the product. What was settled holds until
+        # the next publication or withdrawal.
+        masked_for = (index.changes, tuple(partitions))
+        if masked_for != self._masked_for:
+            self._mask_rows(index.end if partitions else 0, partitions)
+            self._masked_for = masked_for
+        if self._count == 0:
+            return -1, math.nan
         self._keys.dot(key[SUMMED_SLICE], self._found)
-        np.copyto(self._found, _OUT, where=mask)
+        if self._leaves_out:
+            np.copyto(self._found, _OUT, where=self._out)
         return self._best()
 
     def next_best(self, row: int, groups: npt.NDArray[np.int32]) -> tuple[int, float]:
@@ -63,6 +62,18 @@ class ExactSearcher:
             self._found[best] = _OUT
             best, similarity = self._best()
         return best, similarity
+
+    def _mask_rows(self, count: int, partitions: Sequence[int]) -> None:
+        """Find out which of the first ``count`` rows are in none of the partitions."""
+        if count != self._count:
+            self._view(count)
+        mask, wanted = self._out, self._wanted
+        mask[:] = True
+        for partition in partitions:
+            wanted[()] = partition
+            np.not_equal(self._held, wanted, self._also)
+            np.logical_and(mask, self._also, mask)
+        self._leaves_out = bool(mask.any())
 
     def _view(self, count: int) -> None:
         """Look at the first ``count`` rows: views are made when that changes, not in a search."""

@@ -70,6 +70,20 @@ class TestSearch:
         index.write(2, prepare_key(np.eye(64)[0] + 0.1))
         assert index.searcher().search(prepare_key(np.eye(64)[0] + 0.1), [0])[0] == 1
 
+    def test_a_searcher_sees_what_changed_since_its_last_search(self, kind: type[KeyIndex]) -> None:
+        index = filled(kind, np.eye(64)[:3] + 0.1, [0, 0, 1])
+        searcher, question = index.searcher(), prepare_key(np.eye(64)[0] + 0.1)
+        asked = [0]
+        assert searcher.search(question, asked)[0] == 0
+        index.withdraw(0)
+        assert searcher.search(question, asked)[0] == 1
+        asked[0] = 1
+        assert searcher.search(question, asked)[0] == 2
+        index.write(0, question)
+        index.publish(0, 1)
+        assert searcher.search(question, asked)[0] == 0
+        assert searcher.search(question, [])[0] == -1
+
     def test_allocates_nothing_that_grows_with_the_number_of_entries(
         self, kind: type[KeyIndex]
     ) -> None:
