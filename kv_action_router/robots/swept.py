@@ -26,6 +26,7 @@ from kv_action_router.robots.segments import BoolArray
 FINEST_SPACING = 0.005  # [m] a smaller padding is not sampled finer than this
 SAMPLES = 96  # instants, about four a span of 28 coefficients; more where joints are fast
 COARSE_REACH = 0.1  # [m] of travel for a rad of all joints together: it only says where to begin
+LEAVING = 0.5  # share of the padding for a motion that begins too near
 ROUNDS = 8  # halving that often comes down to neighboring instants
 
 
@@ -84,6 +85,10 @@ class SweptCollision:
     ) -> Touch | None:
         """Return where a motion comes nearer than ``padding`` first, or None.
 
+        Where the arm stands too near already, it may leave: then all of the motion is tested with
+        ``LEAVING`` of the padding. What is seen wavers by millimeters, and an arm that has come as
+        near as it may must not be caught there.
+
         Args:
             position: joint positions [rad] (m, n) at times [s] (m,).
             duration: of the motion [s].
@@ -94,6 +99,41 @@ class SweptCollision:
         Raises:
             InputError: padding, spheres, or a link of ``contact`` is wrong.
         """
+        touch = self._first_touch(position, duration, spheres, padding, contact)
+        if touch is not None and touch.time == 0.0:
+            touch = self._first_touch(position, duration, spheres, LEAVING * padding, contact)
+        return touch
+
+    def touch_at(
+        self,
+        q: FloatArray,
+        spheres: FloatArray,
+        padding: float,
+        contact: AllowedContact = NO_CONTACT,
+    ) -> str | None:
+        """Return the pair that is nearer than ``padding`` where the arm stands at ``q``, or None.
+
+        Raises:
+            InputError: as :meth:`first_touch`.
+        """
+        collision = self._collision
+        collision.configure(padding, contact.links)
+        pair = collision.touched_at(q)
+        if pair is not None:
+            return pair
+        ends = collision.ends(collision.placements()[None])
+        found = collision.first_obstacle(ends, spheres, padding, self._allowed(spheres, contact))
+        return None if found is None else found[1]
+
+    def _first_touch(
+        self,
+        position: Callable[[FloatArray], FloatArray],
+        duration: float,
+        spheres: FloatArray,
+        padding: float,
+        contact: AllowedContact,
+    ) -> Touch | None:
+        """Return where a motion comes nearer than ``padding`` first, or None."""
         collision = self._collision
         collision.configure(padding, contact.links)
         spacing = max(padding, FINEST_SPACING)

@@ -40,7 +40,7 @@ class Clearance:
         if touch is not None:
             raise CollisionError(f"motion would touch: {touch}")
 
-    def standing(self, q: FloatArray, request: PlanRequest) -> Touch | None:
-        """Return what the arm would touch where it stands still at ``q`` [rad] (n,), or None."""
-        hold = Motion.hold(q)
-        return self.first_touch(hold, request)
+    def touch_at(self, q: FloatArray, request: PlanRequest) -> str | None:
+        """Return the pair that would touch where the arm stands at ``q`` [rad] (n,), or None."""
+        contact = self._config.contact(request.stage.allowed_contact, request.seen_target)
+        return self._swept.touch_at(q, request.obstacles, self._config.collision_padding, contact)

@@ -79,10 +79,11 @@ class Detours:
         Raises:
             CollisionError: start or goal touch something, or no way was clear, or time was over.
         """
-        for name, place in (("start", request.start.position), ("goal", goal)):
-            touch = self._clearance.standing(place, request)
-            if touch is not None:
-                raise CollisionError(f"motion would touch: {direct}; its {name} does: {touch.pair}")
+        if direct.time == 0.0:
+            raise CollisionError(f"motion would touch where it starts: {direct.pair}")
+        pair = self._clearance.touch_at(goal, request)
+        if pair is not None:
+            raise CollisionError(f"motion would touch: {direct}; where it ends: {pair}")
         ways = self._ways(request, goal)
         first = self._next if request.stage.name == self._stage else 0
         self._stage, self._next = request.stage.name, 0
@@ -132,9 +133,9 @@ class Detours:
         corners = [request.start.position]
         for tip in way.tips:
             q = self._model.solve_ik(tip, None, corners[-1])
-            touch = self._clearance.standing(q, request)
-            if touch is not None:
-                raise CollisionError(f"motion would touch: {touch.pair}")
+            pair = self._clearance.touch_at(q, request)
+            if pair is not None:
+                raise CollisionError(f"motion would touch: {pair}")
             corners.append(q)
         corners.append(goal)
         shape = _rounded(np.array(corners), limits, self._config.coefficients)

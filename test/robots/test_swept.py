@@ -158,6 +158,34 @@ def test_a_motion_that_stands_is_tested_where_it_stands() -> None:
     assert standing.time == 0.0
 
 
+def test_an_arm_that_stands_too_near_may_leave_and_not_come_nearer() -> None:
+    x, y, z = ROBOT.forward(ROBOT.home)[0]
+    lifted, lowered = (ROBOT.solve_ik(np.array([x, y, z + up])) for up in (0.1, -0.1))
+
+    def touch(end: np.ndarray, gap: float) -> Touch | None:
+        below = np.array([[x, y, z - gap - 0.01, 0.01]])
+        return SWEPT.first_touch(
+            lambda times: ROBOT.home + np.multiply.outer(times, end - ROBOT.home), 1.0, below,
+            PADDING,
+        )  # fmt: skip
+
+    assert touch(lifted, 0.6 * PADDING) is None
+    too_near = touch(lifted, 0.4 * PADDING)
+    assert too_near is not None
+    assert too_near.time == 0.0
+    nearer = touch(lowered, 0.6 * PADDING)
+    assert nearer is not None
+    assert nearer.time > 0.0
+
+
+def test_standing_is_tested_with_all_of_the_padding() -> None:
+    x, y, z = ROBOT.forward(ROBOT.home)[0]
+    below = np.array([[x, y, z - 0.6 * PADDING - 0.01, 0.01]])
+    assert SWEPT.touch_at(ROBOT.home, below, PADDING) == "spindle - obstacle 0"
+    assert SWEPT.touch_at(ROBOT.home, below, 0.5 * PADDING) is None
+    assert SWEPT.touch_at(ROBOT.home, below, PADDING, AllowedContact(TOOL)) is None
+
+
 def test_bad_input_is_named() -> None:
     path = motion(1)
     with pytest.raises(InputError, match="padding"):
