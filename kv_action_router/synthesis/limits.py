@@ -146,8 +146,8 @@ class MotionLimits:
 
     def kept_by(self, peaks: FloatArray) -> npt.NDArray[np.bool_]:
         """Say which joints' peaks of velocity, acceleration and jerk (3, n) are inside (n,)."""
-        kept: npt.NDArray[np.bool_] = (peaks <= self._rates * (1.0 + RATIO_SLACK)).all(axis=0)
-        return kept
+        inside = peaks <= self._rates * (1.0 + RATIO_SLACK)
+        return np.asarray(inside.all(axis=0))
 
     def check_positions(self, positions: FloatArray) -> None:
         """Refuse positions (m, n) outside the limits.

@@ -1,4 +1,4 @@
-"""An interruption that inserts a sequence: back off, warn, wait, go on at the same stage and phase."""
+"""An interruption that inserts a sequence: back off, warn, wait, go on where it was."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from kv_action_router.tasks.stages import TaskDefinition
 
 SEQUENCE = load_task("back_off_and_warn")
 BACK = np.array([0.0, 0.0, 0.10])  # [m]
+ABOVE, BELOW = np.array([0.0, 0.0, 0.06]), np.array([0.0, 0.0, -0.015])  # [m] ends of two stages
 
 
 def tip(rig: Rig) -> np.ndarray:
@@ -66,7 +67,7 @@ def test_backs_off_warns_waits_and_goes_on_at_the_same_phase(
     rig.run_until(lambda: not rig.stack.awaiting)
     assert rig.synthesizer.tasks.phase(rig.now_ns) == pytest.approx(min(kept, 0.99), abs=0.02)
     rig.arrive()
-    assert np.allclose(tip(rig), rig.target.position + [0.0, 0.0, 0.06], atol=1e-3)
+    assert np.allclose(tip(rig), rig.target.position + ABOVE, atol=1e-3)
     assert rig.stack.stage.name == "touch"
     assert rig.stack.counters.stages_completed == 1
     velocity_step, acceleration_step = rig.largest_steps()
@@ -91,7 +92,7 @@ def test_line_is_gone_on_with_at_its_own_speed(rig: Rig, task: TaskDefinition) -
     assert rig.synthesizer.tasks.phase(rig.now_ns) >= phase
     # a spline over 17 cm at this speed ripples; in joint space it would be 8 times as fast
     assert np.abs(np.diff(height)).max() / 0.05 < 0.035 * 1.2
-    assert np.allclose(tip(rig), rig.target.position + [0.0, 0.0, -0.015], atol=1e-3)
+    assert np.allclose(tip(rig), rig.target.position + BELOW, atol=1e-3)
 
 
 def test_sequences_nest_and_each_task_goes_on_where_it_was(rig: Rig, task: TaskDefinition) -> None:
@@ -186,7 +187,7 @@ def test_world_that_changed_too_far_is_planned_for_anew_and_said(
     assert any("replanned on resume" in report.message for report in rig.synthesizer.tasks.reports)
     assert rig.synthesizer.tasks.phase(rig.now_ns) < 0.1
     rig.arrive()
-    assert np.allclose(tip(rig), rig.target.position + [0.0, 0.0, 0.06], atol=1e-3)
+    assert np.allclose(tip(rig), rig.target.position + ABOVE, atol=1e-3)
 
 
 def test_cancel_in_a_sequence_stops_on_the_path_and_ends_all(
