@@ -15,10 +15,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from harness import rows
+from harness.console import wide_console
 from harness.domain import in_domain
 from harness.floor_roles import WARM_UP
 from harness.phases import PERIOD_NS
@@ -74,7 +74,7 @@ def measure(cycles: int, folder: Path, *, composed: bool) -> rows.Rows:
         supervisor = Supervisor([system_of(cycles, output, composed=composed)], folder / "logs")
         supervisor.start()
         try:
-            run_until_done(supervisor, "source", 60.0 + 2e-9 * PERIOD_NS * cycles)
+            run_until_done(supervisor, ["source"], 60.0 + 2e-9 * PERIOD_NS * cycles)
         finally:
             supervisor.stop()
     return rows.since(rows.load(output), int(output.with_suffix(".begin").read_text()))
@@ -106,7 +106,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--output", type=Path, default=Path("build/reports/bench/floor.json"))
     options = parser.parse_args()
-    console = Console()
+    console = wide_console()
     report: dict[str, Any] = {
         "setting": setting(
             **ros_setting(), cycles=options.cycles, warm_up=WARM_UP, image_rate_hz=1e9 / PERIOD_NS

@@ -20,21 +20,17 @@ from typing import Any
 
 import floor
 import numpy as np
-from rich.console import Console
 
 from harness import pipeline_figures, rows
-from harness.domain import in_domain
+from harness.console import wide_console
+from harness.driven import measure
 from harness.end_to_end import EndToEnd
-from harness.phases import WARM_UP, Phase, read_record, write_plan
+from harness.phases import WARM_UP, Phase
 from harness.pipeline_bounds import BOUNDS
 from harness.pipeline_table import show
-from harness.programs import Program, environment_of, run_until_done
 from harness.setting import ros_setting, setting
-from harness.usage import Usage
-from kv_action_router.errors import RouterError
 from kv_action_router.reporting.benchmark import conclude, write
-from kv_action_router.ros.supervisor import Supervisor
-from kv_action_router.ros.system import PRIORITIES, SIMULATION, SYSTEMS, Arguments
+from kv_action_router.ros.system import Arguments
 
 CAMERA_PERIOD_NS = 33_333_333
 
@@ -50,50 +46,6 @@ def phases(cycles: int) -> list[Phase]:
         Phase("invalidated", "miss", tenth, invalidates=True),
         Phase("camera_rate", "hit", max(1, tenth // 50), period_ns=CAMERA_PERIOD_NS, hold_s=0.8),
     ]
-
-
-def measure(plan: list[Phase], folder: Path, *, composed: bool) -> dict[str, Any]:
-    """Run the phases of one system; return their figures.
-
-    A system that dies or stops ends the measurement: what it had measured is returned, and
-    ``trouble`` says why there is no more.
-    """
-    arguments = Arguments(composed=composed)
-    system = SYSTEMS["ur5e"](arguments).with_parameters(SIMULATION, {"camera_rate": 0})
-    path = folder / "plan.json"
-    write_plan(path, plan)
-    for phase in plan:
-        (folder / f"{phase.name}.json").unlink(missing_ok=True)
-    driver = Program(
-        name="driver",
-        executable="driver",
-        nodes=("driver",),
-        environment=environment_of(system, SIMULATION),
-        arguments=(str(path), "--priority", str(PRIORITIES[SIMULATION])),
-    )
-    trouble = ""
-    with in_domain():
-        supervisor = Supervisor([system.with_process(driver)], folder / "logs")
-        supervisor.start()
-        usage = Usage(supervisor.pids)
-        try:
-            run_until_done(
-                supervisor, "driver", 60.0 + sum(phase.timeout for phase in plan), usage.sample
-            )
-        except RouterError as error:
-            trouble = str(error)
-        finally:
-            supervisor.stop()
-    found: dict[str, Any] = {"trouble": trouble}
-    for phase in plan:
-        record = read_record(folder / f"{phase.name}.json")
-        if record is None:
-            found["trouble"] = found["trouble"] or f"{phase.name} was not reached"
-            continue
-        times = rows.load(folder / f"{phase.name}.npy")
-        found[phase.name] = pipeline_figures.of_phase(phase, record, times, usage)
-        found["trouble"] = found["trouble"] or record.trouble
-    return found
 
 
 class Floors:
@@ -127,7 +79,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--output", type=Path, default=Path("build/reports/bench/pipeline.json"))
     options = parser.parse_args()
-    console = Console()
+    console = wide_console()
     folder = options.output.with_suffix("")
     kinds = (options.only,) if options.only else ("separate", "composed")
     report: dict[str, Any] = {
@@ -146,7 +98,7 @@ def main() -> int:
         # the composed path is judged by its mean alone: half the cycles do
         plan = phases(options.cycles if kind == "separate" else max(1, options.cycles // 2))
         with console.status(f"pipeline, {kind}"):
-            report[kind] = measure(plan, folder / kind, composed=kind == "composed")
+            report[kind] = measure(plan, folder / kind, Arguments(composed=kind == "composed"))
         write(report, options.output)  # a run that is cut short keeps what it has measured
     with console.status("floor and end-to-end policies"):
         measure_references()

@@ -19,7 +19,7 @@ from std_srvs.srv import Trigger
 
 from harness import pictures, rows
 from harness.counting import PhaseCount
-from harness.load import busy_cores
+from harness.load import busy_cores, busy_memory
 from harness.phases import Phase, PhaseRecord, read_plan, write_record, write_task
 from kv_action_router.contracts import InjectorEvent, InjectorState, TaskStatus
 from kv_action_router.errors import RouterError
@@ -106,7 +106,7 @@ class Driver:
             period_ns=phase.period_ns,
             name="images",
         )
-        with busy_cores(phase.busy_cores):
+        with busy_cores(phase.busy_cores), busy_memory(phase.busy_memory):
             wishes.start()
             images.start()
             until = time.monotonic() + phase.timeout
@@ -255,11 +255,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("plan", type=Path)
     parser.add_argument("--priority", type=int, default=0)
+    parser.add_argument("--namespace", default="", help="of the robot")
     options = parser.parse_args()
     schedule_process(options.priority)
     rclpy.init(args=[])
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    node = rclpy.create_node("driver")
+    node = rclpy.create_node("driver", namespace=options.namespace)
     executor = make_executor()
     executor.add_node(node)
     client = TaskClient(node, executor)

@@ -27,6 +27,7 @@ class Phase:
         invalidates: the entry in force is thrown away before the passage that counts.
         new_subtasks: each stage asks for something that the cache has never seen.
         busy_cores: kept busy by somebody else.
+        busy_memory: processes that copy memory without a pause.
         period_ns: of the images [ns].
         hold_s: how long a motion runs before the next is asked for [s].
     """
@@ -37,6 +38,7 @@ class Phase:
     invalidates: bool = False
     new_subtasks: bool = False
     busy_cores: int = 0
+    busy_memory: int = 0
     period_ns: int = PERIOD_NS
     hold_s: float = 0.0
 

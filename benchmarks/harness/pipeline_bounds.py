@@ -23,7 +23,7 @@ def measured(*path: str) -> Callable[[dict[str, Any]], float | None]:
 
 
 def _n(kind: str, phase: str) -> Callable[[dict[str, Any]], float | None]:
-    done, asked = measured(kind, phase, "total", "n"), measured(kind, phase, "asked")
+    done, asked = measured(kind, phase, "followed", "n"), measured(kind, phase, "asked")
 
     def get(report: dict[str, Any]) -> float | None:
         counted, wanted = done(report), asked(report)

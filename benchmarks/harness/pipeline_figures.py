@@ -6,16 +6,29 @@ from typing import Any
 
 from harness import rows
 from harness.phases import Phase, PhaseRecord
-from harness.usage import Usage, total
+from harness.usage import total
+from kv_action_router.contracts import TRIGGER_DEADLINE_NS
 from kv_action_router.reporting.bounds import NODES
 from kv_action_router.reporting.statistics import distribution, share_of
 
+DEADLINE_MS = TRIGGER_DEADLINE_NS * 1e-6
 
-def of_phase(phase: Phase, record: PhaseRecord, times: rows.Rows, usage: Usage) -> dict[str, Any]:
-    """Return the figures of one phase; latencies in ms."""
-    used = usage.between(record.begin_ns, record.end_ns)
+
+def of_phase(
+    phase: Phase, record: PhaseRecord, times: rows.Rows, used: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the figures of one phase; latencies in ms. ``used`` is what ``Usage.between`` gives.
+
+    ``followed`` and the parts are of decisions that became commands, and only quick ones did: in
+    ``total``, which is judged, a dropped one counts as having taken 15 ms, which is the least.
+    """
+    latencies = rows.latencies(times)
+    followed = rows.totals(times)
+    lost = record.decisions_dropped + record.decisions_late
     return {
-        **rows.latencies(times),
+        **latencies,
+        "total": distribution([*followed, *[DEADLINE_MS] * lost]),
+        "followed": latencies["total"],
         "asked": phase.cycles,
         "decisions": record.decisions,
         "seconds": (record.end_ns - record.begin_ns) * 1e-9,

@@ -20,7 +20,15 @@ def _latencies(report: dict[str, Any]) -> Table:
     for kind in ("separate", "composed"):
         for phase, found in report.get(kind, {}).items():
             if isinstance(found, dict):
-                for part in ("total", "encode", "match", "synthesize", "inject", "reaction"):
+                for part in (
+                    "total",
+                    "followed",
+                    "encode",
+                    "match",
+                    "synthesize",
+                    "inject",
+                    "reaction",
+                ):
                     if found[part]["n"]:
                         _row(table, f"{kind}, {phase}", part, found[part])
     for kind, found in report.get("floor", {}).items():

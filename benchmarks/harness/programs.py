@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,30 +49,31 @@ def environment_of(system: System, process: str) -> dict[str, str]:
 
 def run_until_done(
     supervisor: Supervisor,
-    program: str,
+    programs: Sequence[str],
     timeout: float,
     tick: Callable[[], None] = lambda: None,
     period: float = 0.1,
 ) -> None:
-    """Wait until one program has ended by itself with code 0, while all others run on.
+    """Wait until some programs have ended by themselves with code 0, while all others run on.
 
     Args:
         supervisor: that has started everything.
-        program: name of its process.
+        programs: full names of their processes.
         timeout: [s].
         tick: called once a period; may raise to give up.
         period: [s].
 
     Raises:
-        RouterError: something died, or the program did not end in time.
+        RouterError: something died, or a program did not end in time.
     """
     until = time.monotonic() + timeout
-    while True:
+    waited = set(programs)
+    while waited:
         for death in supervisor.deaths():
-            if death.process == program and death.returncode == 0:
-                return
-            raise RouterError(str(death))
+            if death.process not in waited or death.returncode != 0:
+                raise RouterError(str(death))
+            waited.remove(death.process)
         if time.monotonic() > until:
-            raise RouterError(f"{program} did not end within {timeout:g} s")
+            raise RouterError(f"{', '.join(sorted(waited))} did not end within {timeout:g} s")
         tick()
         time.sleep(period)

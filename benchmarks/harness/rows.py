@@ -37,9 +37,15 @@ def since(rows: Rows, begin_ns: int) -> Rows:
     return rows[rows[:, 0] >= begin_ns]
 
 
+def totals(rows: Rows) -> list[float]:
+    """Return the time of the whole way, of each row [ms]."""
+    whole: list[float] = ((rows[:, -1] - rows[:, 0]) / 1e6).tolist()
+    return whole
+
+
 def latencies(rows: Rows) -> dict[str, Any]:
     """Return the distributions of the whole way and of each hop [ms]."""
-    figures = {"total": distribution(((rows[:, -1] - rows[:, 0]) / 1e6).tolist())}
+    figures = {"total": distribution(totals(rows))}
     for name, (begin, end) in PARTS.items():
         figures[name] = distribution(((rows[:, end] - rows[:, begin]) / 1e6).tolist())
     return figures

@@ -35,8 +35,8 @@ class Usage:
                 continue
         self._samples.append((now, taken))
 
-    def between(self, begin_ns: int, end_ns: int) -> dict[str, Any]:
-        """Return the share of a core [%] and the resident memory [MB] of each process.
+    def between(self, begin_ns: int, end_ns: int, namespace: str = "") -> dict[str, Any]:
+        """Return the share of a core [%] and the resident memory [MB] of a namespace's processes.
 
         Measured from the first to the last sample in between; nothing where there are not two.
         """
@@ -45,10 +45,12 @@ class Usage:
         if len(inside) < 2:
             return figures
         (first_ns, first), (last_ns, last) = inside[0], inside[-1]
-        for name in first.keys() & last.keys():
-            spent = last[name][0] - first[name][0]
-            figures["cpu_percent"][name] = 100.0 * spent / ((last_ns - first_ns) * 1e-9)
-            figures["rss_mb"][name] = last[name][1] / 1e6
+        for full in first.keys() & last.keys():
+            space, _, name = full.rpartition("/")
+            if space == namespace:
+                spent = last[full][0] - first[full][0]
+                figures["cpu_percent"][name] = 100.0 * spent / ((last_ns - first_ns) * 1e-9)
+                figures["rss_mb"][name] = last[full][1] / 1e6
         return figures
 
 
