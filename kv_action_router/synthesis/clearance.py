@@ -19,24 +19,30 @@ class Clearance:
         self._swept = SweptCollision(self._collision)
         self._config = config
 
-    def first_touch(self, motion: Motion, request: PlanRequest) -> Touch | None:
-        """Return where a motion would touch something its stage doesn't allow, or None."""
+    def first_touch(self, motion: Motion, request: PlanRequest, begin: float = 0.0) -> Touch | None:
+        """Return where a motion would touch something its stage doesn't allow, or None.
+
+        Args:
+            motion: to test.
+            request: that it answers.
+            begin: time [s] of the motion from which on it is tested; the touch counts from there.
+        """
         contact = self._config.contact(request.stage.allowed_contact, request.seen_target)
         return self._swept.first_touch(
-            lambda times: motion.derivative(times, 0),
-            motion.duration,
+            lambda times: motion.derivative(times + begin, 0),
+            motion.duration - begin,
             request.obstacles,
             self._config.collision_padding,
             contact,
         )
 
-    def check(self, motion: Motion, request: PlanRequest) -> None:
+    def check(self, motion: Motion, request: PlanRequest, begin: float = 0.0) -> None:
         """Refuse a motion that would touch something its stage doesn't allow.
 
         Raises:
             CollisionError: naming the pair and when it would touch.
         """
-        touch = self.first_touch(motion, request)
+        touch = self.first_touch(motion, request, begin)
         if touch is not None:
             raise CollisionError(f"motion would touch: {touch}")
 

@@ -200,6 +200,15 @@ class Decider:
             self._clearance.check(joined_rest, request)
         return joined_rest, phase
 
+    def check_rest(self, reference: Reference, request: PlanRequest, now_ns: int) -> None:
+        """Test what is left of a motion that is to go on along its path.
+
+        Raises:
+            CollisionError: something has come into its way.
+        """
+        if self._clearance is not None:
+            self._clearance.check(reference.motion, request, reference.motion_time(now_ns))
+
     def moved_template(self, template: Motion, displacement: FloatArray) -> Motion:
         """Return a whole motion with its end moved by a displacement [m] (3,).
 

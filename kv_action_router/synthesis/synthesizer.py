@@ -175,9 +175,9 @@ class BehaviorSynthesizer:
             return None
         if stack.decision_reason == DecisionReason.RESUMED and self._may_go_on(match):
             kept = self.tasks.suspended.taken_up
-            if kept is None:
-                return self._go_on(match, now_ns)
             try:
+                if kept is None:
+                    return self._go_on(match, now_ns)
                 return self._take_up(kept, match, now_ns)
             except RouterError as error:
                 self._report(error.error_code, f"replanned on resume: {error}")
@@ -228,9 +228,18 @@ class BehaviorSynthesizer:
         return False
 
     def _go_on(self, match: CacheMatch, now_ns: int) -> TrajectoryChunk | None:
-        """Speed up again on the interrupted path, from the phase at which it stands."""
+        """Speed up again on the interrupted path, from the phase at which it stands.
+
+        Raises:
+            CollisionError: something has come into its way.
+        """
         execution, stack = self.tasks.execution, self.tasks.stack
+        reference = self.motion.reference
         assert execution is not None
+        assert reference is not None
+        start = reference.state(now_ns)
+        request = PlanRequest(execution.stage, start, execution.target, self.obstacles, match)
+        self._decider.check_rest(reference, request, now_ns)
         try:
             self.motion.confirmed(execution.stage, now_ns)
         except SynthesisError as error:

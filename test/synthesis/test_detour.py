@@ -188,3 +188,23 @@ def test_a_task_whose_way_stays_blocked_fails_and_says_why(rig: Rig, task: TaskD
     assert "stage 'approach': motion would touch" in rig.stack.outcome.message
     assert "where it ends: " in rig.stack.outcome.message
     assert rig.chunks == []
+
+
+def test_a_resumed_motion_into_whose_way_something_came_is_replanned(
+    rig: Rig, task: TaskDefinition
+) -> None:
+    rig.target = TARGET
+    rig.start(task)
+    rig.run_until(lambda: rig.synthesizer.tasks.phase(rig.now_ns) > 0.1)
+    rig.synthesizer.tasks.interrupt("hazard", "somebody reaches in", rig.now_ns)
+    rig.run(0.5)
+    rig.synthesizer.obstacles = wall()
+    assert rig.synthesizer.tasks.resume("hazard", rig.now_ns)
+    rig.arrive()
+    reports = [report.message for report in rig.synthesizer.tasks.reports]
+    assert any(
+        text.startswith("replanned on resume: motion would touch: spindle - ") for text in reports
+    )
+    collision = rig.model.collision_model(0.0)
+    path = np.array([row[1] for row in rig.track[::10]])
+    assert collision.first_collision(path, wall(), 0.005) is None
