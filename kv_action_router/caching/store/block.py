@@ -62,8 +62,8 @@ def read_block(layout: Layout, rows: Sequence[Row]) -> Block:
     return Block(
         layout,
         np.array([row[:7] for row in rows], dtype=np.int64),
-        np.ascontiguousarray(numbers[:, :KEY_BYTES]).view("<f4").astype(np.float32, copy=False),
-        np.ascontiguousarray(numbers[:, KEY_BYTES:]).view("<f8").astype(np.float64, copy=False),
+        numbers[:, :KEY_BYTES].view("<f4").astype(np.float32, copy=False),
+        numbers[:, KEY_BYTES:].view("<f8").astype(np.float64, copy=False),
     )
 
 

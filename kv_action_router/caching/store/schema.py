@@ -18,9 +18,9 @@ import sqlite3
 from pathlib import Path
 
 APPLICATION_ID = 0x6B766172  # "kvar"
-PAGE_SIZE = 4096
+PAGE_SIZE = 16_384  # six entries of an arm a page
 MAGIC = b"SQLite format 3\0"
-CHECKPOINT_PAGES = 1000
+CHECKPOINT_PAGES = 250
 
 ENTRY_COLUMNS = (
     "entry_id, version, successes, failures, failures_in_row, confident, last_used, "

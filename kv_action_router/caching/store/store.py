@@ -73,6 +73,8 @@ class CacheStore:
 
     def beyond(self, capacity: int) -> list[Row]:
         """Return the rows that do not fit, those that were used longest ago."""
+        if self._count() <= capacity:
+            return []
         return self._opened.connection.execute(
             f"SELECT {schema.ENTRY_COLUMNS} FROM entry ORDER BY last_used DESC, entry_id DESC "
             f"LIMIT -1 OFFSET ?",
@@ -104,8 +106,9 @@ class CacheStore:
             connection.executemany(
                 "DELETE FROM entry WHERE entry_id = ?", [(row[0],) for row, _ in bad]
             )
-            count = connection.execute("SELECT count(*) FROM entry").fetchone()[0]
-            opening.write_progress(connection, self.state.last_id, self.state.decisions, int(count))
+            opening.write_progress(
+                connection, self.state.last_id, self.state.decisions, self._count()
+            )
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             if connection.in_transaction:
@@ -119,8 +122,7 @@ class CacheStore:
         if not self.stored:
             connection.close()
             return
-        count = connection.execute("SELECT count(*) FROM entry").fetchone()[0]
-        self._writer = Writer(connection, int(count))
+        self._writer = Writer(connection, self._count())
 
     # --- writing ---
 
@@ -215,6 +217,9 @@ class CacheStore:
         if PROGRESS not in whole and rows:
             self._opened.notes.append("how many entries it should hold is not known")
         return state
+
+    def _count(self) -> int:
+        return int(self._opened.connection.execute("SELECT count(*) FROM entry").fetchone()[0])
 
     def _to_memory(self, reason: str) -> None:
         self._opened.stored = False
