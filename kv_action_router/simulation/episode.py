@@ -118,6 +118,7 @@ class Episode:
         sight: Sight,
         config: EpisodeConfig | None = None,
         cell: Callable[[SimulationConfig, RobotModel, int], Cell] = RobotCell,
+        times: Stopwatch | None = None,
     ) -> None:
         """Build everything.
 
@@ -125,13 +126,14 @@ class Episode:
             sight: makes what the image keys come from: ``rendered_images`` or ``true_target``.
             config: of all parts.
             cell: makes the robot cell: ``RobotCell``, with physics, or another.
+            times: takes the computing times; None = a new one.
 
         Raises:
             RouterError: a configuration, robot or task is not valid.
         """
         self.config = config = config or EpisodeConfig()
         self.task = load_task(config.task)
-        self.times = times = Stopwatch()
+        self.times = times = times or Stopwatch()
         self.on_step: Callable[[Samples], None] | None = None
         # One a stage, as in the nodes: a model keeps the state of its last computation.
         robots = [RobotModel.load(config.simulation.robot) for _ in range(4)]

@@ -38,6 +38,7 @@ from kv_action_router.simulation.episode import Episode, EpisodeConfig
 from kv_action_router.simulation.kinematic_cell import STEP, KinematicCell
 from kv_action_router.simulation.painted_scene import PaintedScene
 from kv_action_router.simulation.sight import TrueTarget
+from kv_action_router.simulation.stopwatch import StillStopwatch
 
 _REACHING_IN = 0.5  # [s] that somebody's hand is in the cell
 _CLEAR = 0.07  # [m] height of the tip at which it stands in no piece's way
@@ -144,6 +145,7 @@ class Shift:
             lambda _plant, _config: self._source,
             dataclasses.replace(episode, simulation=simulation),
             self._cell,
+            StillStopwatch(),
         )
         self._begin_ns = 0
         self._reached_in_ns = 0
@@ -176,7 +178,6 @@ class Shift:
         cycle = episode.touch()
         after, done = self._counted(), self._ticks()
         manager.on_execution(*done)
-        episode.times.clear()
         episode.synthesis.decisions.clear()
         return ShiftCycle(
             success=cycle.success,
