@@ -15,13 +15,24 @@ from scipy.interpolate import BSpline
 
 from kv_action_router.caching.config import CachingConfig
 from kv_action_router.caching.guards import Candidate, position_columns
-from kv_action_router.contracts import BehaviorValue, FloatArray, JointSample, SeenObstacles
+from kv_action_router.contracts import (
+    BehaviorValue,
+    FloatArray,
+    JointSample,
+    ObstacleSpheres,
+    Pose,
+    SeenObstacles,
+    TargetEstimate,
+)
 from kv_action_router.errors import MissingJointsError, UnreachableError
 from kv_action_router.robots.collision import NO_SPHERES
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.robots.swept import SweptCollision
 from kv_action_router.robots.turns import whole_turns
 
+DEGREE = 5
+WARM_UP_ROUNDS = 10
+WARM_UP_TURN = 0.5  # [rad]
 SAME_PLACE = 1.0e-6  # [m] a target that moved less has not moved
 
 
@@ -71,6 +82,42 @@ class CollisionGuard:
             if age_ms > self._config.obstacle_age_ms:
                 limit = self._config.obstacle_age_ms
                 return f"obstacles were seen {age_ms:.0f} ms ago, limit {limit:.0f} ms"
+        spheres = NO_SPHERES if seen is None else seen.spheres
+        return self._refusal(candidate, joints, behavior, spheres)
+
+    def warm_up(self) -> None:
+        """Test a motion around home, so that the first real one is not the slow one."""
+        model = self._model
+        home, zero = model.home, np.zeros(model.n)
+        tip = model.forward(home)[0]
+        turn = np.linspace(0.0, WARM_UP_TURN, 2 * DEGREE)
+        degree, inner = DEGREE, np.linspace(0.0, 1.0, DEGREE + 1)
+        behavior = BehaviorValue(
+            subtask="warm_up_v1",
+            dimensions=tuple(f"{name}/position" for name in model.joint_names),
+            degree=degree,
+            knots=np.concatenate((np.zeros(degree), inner, np.ones(degree))),
+            coefficients=home + np.outer(turn, np.eye(model.n)[0]),
+            phase=0.0,
+            decay=np.ones(model.n),
+            target=Pose(tip),
+        )
+        moved = TargetEstimate(Pose(tip + 0.01), np.eye(6))
+        candidate = Candidate("", 0, 0, "", "", 1.0, 1.0, moved, "warm_up")
+        joints = JointSample(model.joint_names, home, zero, zero, 0)
+        angles = np.linspace(0.0, 2.0 * np.pi, ObstacleSpheres.MAXIMUM)
+        around = tip + 0.25 * np.column_stack((np.cos(angles), np.sin(angles), 0.0 * angles))
+        spheres = np.column_stack((around, np.full(len(around), 0.01)))
+        for _ in range(WARM_UP_ROUNDS):
+            self._refusal(candidate, joints, behavior, spheres)
+
+    def _refusal(
+        self,
+        candidate: Candidate,
+        joints: JointSample,
+        behavior: BehaviorValue,
+        spheres: FloatArray,
+    ) -> str | None:
         try:
             motion = self._joined(candidate, joints, behavior)
         except MissingJointsError as error:
@@ -79,7 +126,7 @@ class CollisionGuard:
         touch = self._swept.first_touch(
             motion,
             _duration(behavior),
-            NO_SPHERES if seen is None else seen.spheres,
+            spheres,
             self._config.collision_padding,
             self._config.contact(candidate.allowed_contact, target.pose if target else None),
         )

@@ -94,6 +94,7 @@ class CacheManagerNode(StageNode[CachingConfig]):
         self._manager = CacheManager(config, model, execution, [guard])
         self._keep(self._close_cache, self._manager)
         self._load_cache(self._manager)
+        guard.warm_up()
         for match in warm_up(config, model):
             self._match_writer.write(match, 0)
         self._keys = self.plane.reader(topics.TASK_KEY, raw=True)

@@ -31,10 +31,12 @@ from kv_action_router.tasks.stages import StageDefinition, TargetGoal
 
 _ROUNDS = 5
 _BELOW_HOME = 0.1  # [m]
+_BESIDE = np.array([0.0, 0.25, 0.0])  # [m] from there, with an obstacle on the way
+_OBSTACLE = 0.03  # [m]
 
 
 def warm_up(model: RobotModel, config: SynthesisConfig) -> list[TrajectoryChunk]:
-    """Plan, reuse, follow, brake and sample around home; return chunks to convert once."""
+    """Plan, reuse, follow, brake, sample and go around something; return chunks to convert."""
     clearance = Clearance(model, config)
     decider = Decider(model, config, ReplanSource(model, config, clearance), clearance)
     limits = MotionLimits.of(model)
@@ -57,6 +59,10 @@ def warm_up(model: RobotModel, config: SynthesisConfig) -> list[TrajectoryChunk]
             reference.brake(now_ns, limits)
             kind = ChunkKind.DECISION
             made.append(chunks.make(reference, now_ns, Decision(), kind, phase=0.5))
+            beside = place + _BESIDE
+            between = 0.5 * (place + _BESIDE + model.forward(model.home)[0])
+            obstacle = np.array([[*between, _OBSTACLE]])
+            decider.decide(stage, _match(beside, None), start, obstacle)
         except SynthesisError:
             continue  # a robot whose home has no way down is still usable
     return made

@@ -155,6 +155,14 @@ def test_allows_the_contact_that_the_stage_allows() -> None:
     assert Eyes(beside).guard().check(candidate(contact="target"), sample(), value) is not None
 
 
+def test_warming_up_looks_at_nothing_and_leaves_nothing() -> None:
+    eyes = Eyes(half_way(behavior()))
+    guard = eyes.guard()
+    guard.warm_up()
+    assert eyes.looks == 0
+    assert guard.check(candidate(), sample(), behavior()) is not None
+
+
 def test_missing_joints_are_named() -> None:
     value = behavior()
     part = dataclasses.replace(
