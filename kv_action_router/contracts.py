@@ -323,7 +323,10 @@ class TargetEstimate:
 
 @dataclass(frozen=True, slots=True)
 class TaskKey:
-    """Present situation as a key (``TaskKey``). ``vector`` is float32 (64,); ages in s."""
+    """Present situation as a key (``TaskKey``). ``vector`` is float32 (64,); ages in s.
+
+    ``odometry_confidence`` is the share that the odometry has, 0 to 1; NaN = there is none.
+    """
 
     decision: Decision
     trigger: Trigger
@@ -334,6 +337,7 @@ class TaskKey:
     body_age: float
     masked_inputs: int
     joints: JointSample
+    odometry_confidence: float = math.nan
 
 
 @dataclass(frozen=True, slots=True)

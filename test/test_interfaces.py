@@ -12,6 +12,8 @@ import pytest
 import yaml
 
 from kv_action_router import contracts, errors
+from kv_action_router.tasks.rule_file import RULE_FIELDS
+from kv_action_router.tasks.rules import Response
 from kv_action_router.tasks.signals import SIGNALS
 
 ROOT = Path(__file__).parents[1]
@@ -28,11 +30,11 @@ DEFINITIONS = sorted(
 )
 
 
-def table(first_column: str) -> list[list[str]]:
+def table(first_column: str, document: str = DOCUMENT) -> list[list[str]]:
     """Return the rows of the table whose head begins with this word."""
     rows: list[list[str]] = []
     inside = False
-    for line in DOCUMENT.splitlines():
+    for line in document.splitlines():
         cells = [cell.strip().strip("`") for cell in line.strip().strip("|").split("|")]
         if not line.startswith("|"):
             inside = False
@@ -243,7 +245,19 @@ def test_signals() -> None:
         name: [info.unit, info.source, info.each, f"{info.stale_after_ms:g} ms", info.description]
         for name, info in SIGNALS.items()
     }
-    assert by_first("signal") == code
+    document = (ROOT / "docs" / "conditions.md").read_text(encoding="utf-8")
+    rows = table("signal", document)
+    assert len({row[0] for row in rows}) == len(rows), "a row twice"
+    assert {row[0]: row[1:] for row in rows} == code
+
+
+def test_responses_and_fields_of_conditions() -> None:
+    document = (ROOT / "docs" / "conditions.md").read_text(encoding="utf-8")
+    assert {row[0] for row in table("asked for", document)} == {item.value for item in Response}
+    told = {name for row in table("field", document) for name in row[0].split("`, `")}
+    assert told == set(RULE_FIELDS)
+    written = {name for row in table("detector", document) for name in row[1].split("`, `")}
+    assert written == set(SIGNALS), "a signal without a detector, or the other way round"
 
 
 # --- definitions --------------------------------------------------------------------------------

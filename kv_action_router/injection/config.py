@@ -24,6 +24,11 @@ class InjectionConfig(Configuration):
         "",
         "YAML file of the execution values at start; empty = the one that comes with the package",
     )
+    conditions_file: str = parameter(
+        "",
+        "response table whose rows of the execution layer are judged in the control loop; empty ="
+        " the package's config/conditions.yaml",
+    )
     command_interface: str = parameter(
         "effort", "what the drives are commanded in", choices=INTERFACES
     )

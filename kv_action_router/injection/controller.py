@@ -9,6 +9,7 @@ must know goes into ``modes.events``.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from kv_action_router.contracts import (
     TRIGGER_DEADLINE_NS,
@@ -28,6 +29,7 @@ from kv_action_router.injection.modes import Modes
 from kv_action_router.injection.robot import JointModel
 from kv_action_router.injection.set_point import SetPoint
 from kv_action_router.injection.signals import Command, Inputs
+from kv_action_router.tasks.rules import Rule
 
 _INFINITE = math.inf
 _INACTIVE, _FAIL_SAFE = InjectorState.INACTIVE, InjectorState.FAIL_SAFE
@@ -56,6 +58,7 @@ class InjectionController:
         values: ExecutionValue,
         *,
         epoch: int = 0,
+        rules: Sequence[Rule] = (),
     ) -> None:
         """Prepare; nothing is sent before :meth:`activate`.
 
@@ -64,12 +67,13 @@ class InjectionController:
             config: parameters.
             values: execution values to start with.
             epoch: last one that may have been used before; the next is one higher.
+            rules: rows of the response table that hit the execution layer.
         """
         n = len(model.joint_names)
         self.config = config
         self.joints = JointTracker(model, config.velocity_filter)
         self.set_point = SetPoint(model, config)
-        self.drives = Drives(model, config, values)
+        self.drives = Drives(model, config, values, rules)
         self.command = Command([0.0] * n)
         self.counters = Counters()
         self._gate = ChunkGate(model, config, self.joints, self.set_point)

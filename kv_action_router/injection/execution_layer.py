@@ -1,8 +1,9 @@
 """Execution layer: what a drive's own feedback does to its execution value. No ROS, no loop.
 
 A value *dies* only through a physical predicate: temperature, protective clamp, stall, a jump of
-the wheel speed. Then its confidence bit falls; a hot drive also switches to its stored derated
-share.
+the wheel speed, or a row of the response table that hits the execution layer. Then its confidence
+bit falls; a hot drive also switches to its stored derated share. A drive's own limits are slots of
+its value, the rows hold for all drives; whatever is crossed first counts.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from kv_action_router.contracts import (
     ImuSample,
     JointSample,
 )
+from kv_action_router.injection.execution_conditions import Finding
+from kv_action_router.tasks.rules import Response
 
 GRAVITY = 9.80665  # [m/s^2] standard acceleration of free fall
 TRIM_SMOOTHING = 0.05  # share of a new IMU sample in the trim
@@ -40,6 +43,11 @@ class DriveFault(IntFlag):
     CLAMP = 2
     STALL = 4
     WHEEL_JUMP = 8
+    DERATED = 16  # by a row of the response table, for as long as it holds
+    CONDITION = 32  # by a row that invalidates
+
+
+_HOT = DriveFault.TEMPERATURE | DriveFault.DERATED
 
 
 def update_cache(
@@ -83,12 +91,14 @@ class ExecutionLayer:
     ) -> None:
         self._hysteresis = temperature_hysteresis
         self._faults: dict[str, DriveFault] = {}
+        self._derated_by: dict[str, set[str]] = {}  # drive -> rows
         self._wheel_speed: dict[str, float] = {}
         self.reset(value)
 
     def reset(self, value: ExecutionValue) -> None:
         """Take the faults from a value that came from outside."""
         self._faults = {}
+        self._derated_by.clear()
         for drive, confident, row in zip(value.drives, value.confident, value.slots, strict=True):
             if confident:
                 continue
@@ -124,6 +134,25 @@ class ExecutionLayer:
             elif effort > row[SLOT["stall_effort"]] and speed < row[SLOT["stall_velocity"]]:
                 value = self.raise_fault(drive, DriveFault.STALL, value)
         return value
+
+    def on_finding(self, finding: Finding, value: ExecutionValue) -> ExecutionValue:
+        """Return the value after a row of the response table began to hold, or no longer does."""
+        rule, drive = finding.rule, finding.drive
+        if drive not in value.drives:
+            return value
+        faults = self.fault(drive)
+        reason = f"{drive}: {rule.describe(drive, finding.value)}"
+        if Response.DERATE in rule.responses:
+            rows = self._derated_by.setdefault(drive, set())
+            if finding.holds:
+                rows.add(rule.name)
+            else:
+                rows.discard(rule.name)
+                reason = f"{drive}: {rule.name} is over at {finding.value:.4g}"
+            faults = faults | DriveFault.DERATED if rows else faults & ~DriveFault.DERATED
+        if Response.INVALIDATE in rule.responses and finding.holds:
+            faults |= DriveFault.CONDITION
+        return self._set(drive, faults, value, reason)
 
     def raise_fault(self, drive: str, fault: DriveFault, value: ExecutionValue) -> ExecutionValue:
         """Return the value after something was seen against a drive."""
@@ -162,11 +191,15 @@ class ExecutionLayer:
             return value
         self._faults[drive] = faults
         index = value.drives.index(drive)
+        row = value.slots[index]
+        derating = row[_DERATED_SHARE] if faults & _HOT else np.float32(1.0)
+        trusted = faults == DriveFault.NONE
+        if row[_DERATING] == derating and value.confident[index] == trusted:
+            return value  # another fault stands against the drive already
         slots = value.slots.copy()
-        hot = bool(faults & DriveFault.TEMPERATURE)
-        slots[index, _DERATING] = slots[index, _DERATED_SHARE] if hot else 1.0
+        slots[index, _DERATING] = derating
         confident = value.confident.copy()
-        confident[index] = faults == DriveFault.NONE
+        confident[index] = trusted
         return _next(value, slots, confident, reason)
 
 

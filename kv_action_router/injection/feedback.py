@@ -6,7 +6,7 @@ import dataclasses
 import math
 from typing import Any
 
-from kv_action_router.contracts import Decision, InjectorEvent, Stage
+from kv_action_router.contracts import Decision, InjectorEvent, InjectorState, Stage
 from kv_action_router.injection.controller import InjectionController
 from kv_action_router.injection.events import Event
 from kv_action_router.injection.lateness import LatenessMeter
@@ -47,6 +47,8 @@ FIELDS = (
     "realtime",
 )
 
+_TELLING = (InjectorState.STOPPED, InjectorState.FAIL_SAFE)
+
 
 class FeedbackTeller:
     """Tells of a controller. The control loop's thread only.
@@ -62,10 +64,12 @@ class FeedbackTeller:
 
     def periodic(self, now_ns: int, meter: LatenessMeter) -> tuple[Decision, tuple[Any, ...]]:
         """Return decision and values of ``FIELDS`` as they are due 100 times a second."""
-        if self._controller.modes.chunk is None:
+        modes = self._controller.modes
+        if modes.chunk is None:
             self._in_force = self._idle
-        epoch = self._controller.modes.epoch
-        return self._in_force, self._values(now_ns, meter, InjectorEvent.NONE, "", epoch)
+        # Who comes later must learn why nothing moves; the event that told it is gone.
+        reason = modes.reason if modes.state in _TELLING else ""
+        return self._in_force, self._values(now_ns, meter, InjectorEvent.NONE, reason, modes.epoch)
 
     def event(self, event: Event, meter: LatenessMeter) -> tuple[Decision, tuple[Any, ...]]:
         """Return decision and values of ``FIELDS`` for an event."""

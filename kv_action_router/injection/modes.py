@@ -9,7 +9,7 @@
 
 In HOLD after a stop or a fail-safe only a fresh decision is followed.
 
-From any state: a stop goes to STOPPED, a lost source to FAIL_SAFE.
+From any state: a stop goes to STOPPED, a lost source, or a stop that asks for it, to FAIL_SAFE.
 """
 
 from __future__ import annotations
@@ -114,16 +114,21 @@ class Modes:
 
     def supervise(self, now_ns: int, late_ns: int, stops: Sequence[StopRequest]) -> None:
         """Take stops and releases, judge what is alive, and change the state accordingly."""
+        asked_before = self.stop.fail_safe
         for request in stops:
             if self.stop.receive(request):
                 self._engage(now_ns)
+        asked = self.stop.fail_safe and not asked_before
         if self._release_asked:
             self._release(now_ns)
-        source, reason = self.supervisor.judge(now_ns, late_ns, self._drives.hazard)
+        drives = self._drives
+        source, reason = self.supervisor.judge(now_ns, late_ns, drives.hazard, drives.hazard_reason)
         if self.state is _FAIL_SAFE:
             self._stay_safe(now_ns, source, reason)
         elif source:
             self._enter_fail_safe(now_ns, source, reason)
+        elif asked and self.state is not _INACTIVE:
+            self._enter_fail_safe(now_ns, self.stop.source, self._why_stopped())
         elif self.state is _INACTIVE and self._joints.complete:
             self._start(now_ns)
         if self._leaving and self.state in MOVING_STATES:
@@ -209,7 +214,7 @@ class Modes:
     def _engage(self, now_ns: int) -> None:
         """Stop always wins: whatever is under way is left for a ramp to rest."""
         self._new_epoch(needs_decision=True)
-        self.reason = f"stop by {self.stop.source or 'unknown'}: {self.stop.reason}"
+        self.reason = self._why_stopped()
         if self.state in MOVING_STATES:
             self.state = InjectorState.STOPPED
             self._set_point.brake(self._config.stop_deceleration, self._drives.limits)
@@ -259,7 +264,10 @@ class Modes:
             self.say(InjectorEvent.RELEASED, self.reason, now_ns)
             if self.stop.engaged:
                 self.state = InjectorState.STOPPED
-                self.reason = f"stop by {self.stop.source or 'unknown'}: {self.stop.reason}"
+                self.reason = self._why_stopped()
+
+    def _why_stopped(self) -> str:
+        return f"stop by {self.stop.source or 'unknown'}: {self.stop.reason}"
 
     def _new_epoch(self, *, needs_decision: bool) -> None:
         self.epoch += 1

@@ -40,6 +40,8 @@ from kv_action_router.ros.injector_reports import InjectorReports
 from kv_action_router.ros.lifecycle import NodeConfig, StageNode
 from kv_action_router.ros.periodic import PeriodicThread
 from kv_action_router.ros.process import run
+from kv_action_router.tasks.rule_file import default_table, load_rules
+from kv_action_router.tasks.rules import execution_rules
 
 NAME = "actuator_injector"
 _FEEDBACK_PERIOD_NS = 10_000_000
@@ -86,7 +88,11 @@ class ActuatorInjectorNode(StageNode[InjectionConfig]):
         warm_up(model, config, values)
         # Epochs of an earlier process are lower, so that none of its chunks can come back to life.
         self._controller = InjectionController(
-            model, config, values, epoch=time.monotonic_ns() // 100_000_000
+            model,
+            config,
+            values,
+            epoch=time.monotonic_ns() // 100_000_000,
+            rules=execution_rules(load_rules(config.conditions_file or default_table())),
         )
         self._inputs = InjectorInputs(self.plane, [name for name in config.watched_nodes if name])
         self._sender = CommandSender(self, config, model.joint_names)

@@ -14,6 +14,7 @@ class StopRequest:
     source: str
     reason: str
     monotonic_ns: int  # when it was engaged, by the sender's account; 0 = not given
+    fail_safe: bool = False  # to the fail-safe value, instead of a ramp on the path
 
 
 class StopLatch:
@@ -22,10 +23,14 @@ class StopLatch:
     Invariant: once engaged it stays engaged until :meth:`release`. A message that is not *engaged*
     never clears it. A stop that was released before and is only delivered again (the topic is
     latched) does not engage it; any other one does, whatever its time says.
+
+    Attributes:
+        fail_safe: one of the requests since it was engaged asks for the fail-safe value.
     """
 
     def __init__(self) -> None:
         self.engaged = False
+        self.fail_safe = False
         self.source = ""
         self.reason = ""
         self._seen: deque[StopRequest] = deque(maxlen=32)
@@ -38,6 +43,7 @@ class StopLatch:
         if request.monotonic_ns != 0 and request in self._released:
             return False
         self._seen.append(request)
+        self.fail_safe = self.fail_safe or request.fail_safe
         if self.engaged:
             return False
         self.engaged = True
@@ -49,5 +55,5 @@ class StopLatch:
         """Clear the latch."""
         self._released.extend(self._seen)
         self._seen.clear()
-        self.engaged = False
+        self.engaged = self.fail_safe = False
         self.source = self.reason = ""

@@ -64,13 +64,16 @@ class Supervisor:
         """Return whether there are no joint states."""
         return now_ns > self._quiet_until_ns and self.joints.lost(now_ns)
 
-    def judge(self, now_ns: int, late_ns: int, hazard: str) -> tuple[str, str]:
+    def judge(
+        self, now_ns: int, late_ns: int, hazard: str = "", hazard_reason: str = ""
+    ) -> tuple[str, str]:
         """Return what is at fault and why, for people; two empty strings when all is well.
 
         Args:
             now_ns: CLOCK_MONOTONIC of the tick [ns].
             late_ns: since the last tick [ns].
             hazard: joint whose drive asks for the fail-safe; empty = none.
+            hazard_reason: why, for people.
         """
         if now_ns > self._quiet_until_ns:
             lost = first_lost(self._watched, now_ns)
@@ -80,5 +83,5 @@ class Supervisor:
         if late_ns > self._overrun_ns:
             return self.LOOP, f"control loop was away for {late_ns * 1e-6:.0f} ms"
         if hazard:
-            return hazard, f"wheel speed of {hazard} jumped"
+            return hazard, hazard_reason
         return _WELL

@@ -38,6 +38,34 @@ class MonitorConfig(Configuration):
         minimum=0.0,
         maximum=60.0,
     )
+    gripper_drive: str = parameter("", "drive that closes the gripper; empty = there is no gripper")
+    gripper_force_constant: float = parameter(
+        0.0, "force of the gripper over its drive's current", unit="N/A", minimum=0.0
+    )
+    robot: str = parameter(
+        "ur5e",
+        "arm whose distance from obstacles is judged (a file of kv_action_router/robots); empty ="
+        " none",
+    )
+    joint_prefix: str = parameter("", "prefix of every joint name on the topics")
+    tool_links: tuple[str, ...] = parameter(
+        ("spindle", "tool"), "links that may come near obstacles where a stage allows contact"
+    )
+    proximity_reaction: float = parameter(
+        0.25,
+        "time from what the camera sees to the arm's first answer: its way in this time counts as"
+        " swept",
+        unit="s",
+        minimum=0.02,
+        maximum=2.0,
+    )
+    proximity_deceleration: float = parameter(
+        2.0,
+        "deceleration that every point of the arm brakes with at least",
+        unit="m/s^2",
+        minimum=0.1,
+        maximum=50.0,
+    )
     response_timeout: float = parameter(
         0.5,
         "time after which a service call that a response made is given up and reported",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from kv_action_router.contracts import Decision
 from kv_action_router.monitoring.detectors.base import Detection
-from kv_action_router.monitoring.response import Response, Rule, Severity
+from kv_action_router.tasks.rules import Response, Rule, Severity
 
 
 @dataclass(frozen=True, slots=True)

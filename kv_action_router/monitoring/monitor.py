@@ -4,41 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
-from kv_action_router.contracts import (
-    Decision,
-    DriveSample,
-    ExecutionFeedback,
-    StageCondition,
-    TaskState,
-)
+from kv_action_router.contracts import Decision, ExecutionFeedback, StageCondition, TaskState
 from kv_action_router.monitoring.bands import quiet_bands
 from kv_action_router.monitoring.config import MonitorConfig
 from kv_action_router.monitoring.detectors.base import Detection
-from kv_action_router.monitoring.detectors.contact import ContactDetector
-from kv_action_router.monitoring.detectors.deadline import DeadlineDetector
-from kv_action_router.monitoring.detectors.heartbeat import HeartbeatDetector
 from kv_action_router.monitoring.detectors.held import HeldThreshold
-from kv_action_router.monitoring.detectors.thermal import ThermalDetector
-from kv_action_router.monitoring.detectors.tracking import TrackingDetector
-from kv_action_router.monitoring.detectors.vision import ImageAgeDetector
+from kv_action_router.monitoring.detectors.proximity import ArmOutline
 from kv_action_router.monitoring.events import FailureReport, ReportThrottle, report_of
-from kv_action_router.monitoring.expectation import PRODUCERS, Expectation
-from kv_action_router.monitoring.response import Response, Rule
-from kv_action_router.monitoring.samples import (
-    HeartbeatSample,
-    KeySample,
-    StopSample,
-    TransportSample,
-    WrenchSample,
-)
+from kv_action_router.monitoring.expectation import PRODUCERS
+from kv_action_router.monitoring.lasting import LastingResponses, Request
+from kv_action_router.monitoring.measuring import Measuring
+from kv_action_router.monitoring.samples import StopSample, WrenchSample
 from kv_action_router.monitoring.signals import SignalTable, SignalView
 from kv_action_router.monitoring.stages import REFUSED, Stage, StageWatch
-
-_AGES_PERIOD_NS = 8_000_000  # heartbeats and image ages
-_COUNTS_PERIOD_NS = 50_000_000  # DDS events
+from kv_action_router.tasks.rules import Response, Rule
 
 
 @dataclass(slots=True)
@@ -49,11 +30,13 @@ class Verdict:
         reports: to be published, throttled and counted.
         conditions: of the stage under way, to be published.
         responses: reports whose responses must be carried out now; never throttled.
+        requests: of responses that last; a report alone asks for none of these.
     """
 
     reports: list[FailureReport] = field(default_factory=list)
     conditions: list[StageCondition] = field(default_factory=list)
     responses: list[FailureReport] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
 
 
 _NOTHING = Verdict()
@@ -86,6 +69,7 @@ class FailureMonitor:
         config: MonitorConfig | None = None,
         producers: Mapping[str, tuple[str, ...]] = PRODUCERS,
         topics: Sequence[str] = (),
+        arm: ArmOutline | None = None,
     ) -> None:
         """Build the detectors.
 
@@ -97,38 +81,34 @@ class FailureMonitor:
             producers: topics with a deadline or lease, and the nodes that must be active for
                 their writers to be at work.
             topics: all that DDS events may come from.
+            arm: whose distance from obstacles is judged; None = of no one.
         """
         self.config = config or MonitorConfig()
         self.table = SignalTable()
         self.stages = StageWatch(find_stage)
-        self.heartbeats = HeartbeatDetector(nodes, self.config.settle)
-        self.contact = ContactDetector()
-        self.tracking = TrackingDetector()
-        self.thermal = ThermalDetector()
-        self.vision = ImageAgeDetector()
-        self.deadlines = DeadlineDetector(
-            tuple(dict.fromkeys((*producers, *topics))),
-            Expectation(self.heartbeats.is_active, lambda: self.stages.in_force, producers),
+        self.detectors = Measuring(
+            self.table,
+            self.config,
+            nodes=nodes,
+            topics=tuple(dict.fromkeys((*producers, *topics))),
+            producers=producers,
+            motion_in_force=lambda: self.stages.in_force,
+            arm=arm,
         )
         self._view = SignalView(self.table)
         self._watches = [(rule, HeldThreshold(rule.condition)) for rule in rules]
         self._rows = [(rule, watch, frozenset(watch.signals)) for rule, watch in self._watches]
+        self._lasting = LastingResponses(self._watches)
         self._engaged = False  # some row holds for some source
         self._throttle = ReportThrottle(self.config.repeat_period)
         self._decision = Decision()
         self._tare_wanted = False
         self._stop_asked = False
-        self._ages_ns = 0
-        self._counts_ns = 0
         self._verdict = _NOTHING
         self._now_ns = 0
         self._handlers: dict[type, Callable[[Any], object]] = {
-            WrenchSample: partial(self.contact.on_wrench, table=self.table),
+            **self.detectors.handlers,
             ExecutionFeedback: self._on_feedback,
-            DriveSample: partial(self.thermal.on_drives, table=self.table),
-            HeartbeatSample: self.heartbeats.on_heartbeat,
-            KeySample: self.vision.on_key,
-            TransportSample: self.deadlines.on_event,
             TaskState: self._on_task_state,
             StopSample: self._on_stop,
         }
@@ -136,21 +116,17 @@ class FailureMonitor:
 
     def reset(self) -> None:
         """Forget everything, as on activation."""
-        self.table.clear()
+        self.detectors.reset()
         self.stages.reset()
-        for detector in (self.heartbeats, self.contact, self.tracking, self.thermal):
-            detector.reset()
-        self.vision.reset()
-        self.deadlines.reset()
         for _, watch in self._watches:
             watch.reset()
+        self._lasting.reset()
         self._engaged = False
         self._set_bands()
         self._throttle.reset()
         self._decision = Decision()
         self._tare_wanted = False
         self._stop_asked = False
-        self._ages_ns = self._counts_ns = 0
 
     def update(self, now_ns: int, samples: Iterable[object] = ()) -> Verdict:
         """Take samples, measure what changes with time alone, judge every condition.
@@ -178,14 +154,12 @@ class FailureMonitor:
             if handler is None:
                 raise TypeError(f"cannot take a sample of type {kind.__name__}")
             handler(sample)
-        if not 0 <= now_ns - self._ages_ns < _AGES_PERIOD_NS:
-            self._ages_ns = now_ns
-            self.heartbeats.measure(self.table, now_ns)
-            self.vision.measure(self.table, now_ns)
-        if not 0 <= now_ns - self._counts_ns < _COUNTS_PERIOD_NS:
-            self._counts_ns = now_ns
-            self.deadlines.measure(self.table, now_ns)
+        self.detectors.measure(now_ns)
         self._judge(now_ns)
+        if self._lasting.outstanding or self._engaged:
+            requests = self._lasting.update(self.stages.state, now_ns)
+            if requests:
+                self._found_something().requests.extend(requests)
         return self._verdict
 
     def values(self, now_ns: int) -> dict[str, float]:
@@ -243,11 +217,12 @@ class FailureMonitor:
             verdict.reports.append(sent)
         if rule.stops:
             self._stop_asked = True
-        if Response.COMPLETE in rule.responses:
+        state = self.stages.state
+        if state is not None and rule.ends(state.subtask):
             condition = self.stages.complete(detection)
             if condition is not None:
                 verdict.conditions.append(condition)
-        if rule.responses != (Response.NONE,):
+        if rule.acts_at_once:
             verdict.responses.append(report)
 
     def _report(self, rule: Rule, detection: Detection, now_ns: int) -> FailureReport:
@@ -258,13 +233,14 @@ class FailureMonitor:
             decision=self._decision,
             task=state.task if state is not None else "",
             stage=state.stage if state is not None else "",
-            detail=self.deadlines.detail.get(detection.source, ""),
+            detail=self.detectors.detail(detection.source),
             now_ns=now_ns,
         )
 
     def _on_task_state(self, state: TaskState) -> None:
         before, conditions = self.stages.state, self.stages.conditions
         entered = self.stages.on_task_state(state)
+        self.detectors.on_task(state)
         if self.stages.conditions is not conditions:
             self._set_bands()
         if entered:
@@ -277,7 +253,7 @@ class FailureMonitor:
     def _on_feedback(self, feedback: ExecutionFeedback) -> None:
         now_ns = self._now_ns
         at_rest = self.table.value("joint_speed", now_ns) <= self.config.rest_speed
-        self.tracking.on_feedback(feedback, min(feedback.monotonic_ns, now_ns), self.table)
+        self.detectors.on_feedback(feedback, min(feedback.monotonic_ns, now_ns))
         if feedback.event not in REFUSED:
             self._decision = feedback.decision
         begins = self.stages.on_feedback(feedback)
@@ -285,9 +261,9 @@ class FailureMonitor:
             for rule, watch in self._watches:
                 if Response.COMPLETE in rule.responses:
                     watch.reset()  # what held before the stage's motion doesn't end it
-        tare_due = (begins and self._tare_wanted) or not self.contact.has_tare
+        tare_due = (begins and self._tare_wanted) or not self.detectors.contact.has_tare
         # Judged by the sample before: the motion has not moved the arm yet.
-        if tare_due and at_rest and self.contact.tare(now_ns):
+        if tare_due and at_rest and self.detectors.contact.tare(now_ns):
             self._tare_wanted = False
 
     def _on_stop(self, sample: StopSample) -> None:

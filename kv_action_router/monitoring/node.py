@@ -1,10 +1,12 @@
 """The node ``failure_monitor``: a lifecycle shell around the failure monitor.
 
 Subscriptions (polled): ``execution_feedback``, ``wrench``, ``drive_state``, ``task_state``,
-``stop``, ``heartbeat/<node>`` of the other nodes; now and then ``task_key`` and ``cache_match``.
+``stop``, ``heartbeat/<node>`` of the other nodes; now and then ``task_key``, ``cache_match``,
+``obstacle_spheres`` and ``cache_manager/statistics``.
 DDS events: deadline, liveliness and incompatible profiles of these and of ``trajectory_chunk``.
 Publishers: ``failure_event``, ``condition``, ``stop`` (engages only), ``/diagnostics`` at 1 Hz.
-Clients: ``cache_manager/invalidate``, ``behavior_synthesizer/interrupt``; called without waiting.
+Clients: ``cache_manager/invalidate``, ``behavior_synthesizer/interrupt``, ``resume`` and
+``limit_speed``; called without waiting.
 Parameters: ``monitoring/config.py``.
 """
 
@@ -14,13 +16,15 @@ import time
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
+from threadpoolctl import threadpool_limits
 
 from kv_action_router.errors import ResponseError
 from kv_action_router.monitoring.catalog import StageCatalog
 from kv_action_router.monitoring.config import MonitorConfig
+from kv_action_router.monitoring.detectors.proximity import ArmOutline
 from kv_action_router.monitoring.expectation import PRODUCERS
 from kv_action_router.monitoring.monitor import FailureMonitor
-from kv_action_router.monitoring.response import Severity, default_table, load_rules
+from kv_action_router.robots.model import RobotModel
 from kv_action_router.ros import topics
 from kv_action_router.ros.conversions import condition_to_msg
 from kv_action_router.ros.conversions.failure import report_to_msg
@@ -31,6 +35,8 @@ from kv_action_router.ros.periodic import PeriodicThread
 from kv_action_router.ros.process import run
 from kv_action_router.ros.responses import Responder
 from kv_action_router.ros.topics import Topic
+from kv_action_router.tasks.rule_file import default_table, load_rules
+from kv_action_router.tasks.rules import Severity
 
 NAME = "failure_monitor"
 WATCHED_NODES = tuple(node for node in topics.NODES if node != NAME)
@@ -52,7 +58,8 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
     # --- transitions --------------------------------------------------------------------------
 
     def configure_stage(self) -> None:
-        """Read the response table, subscribe to everything."""
+        """Read the response table, load the robot, subscribe to everything."""
+        threadpool_limits(1)  # more BLAS threads turn small products into spikes of milliseconds
         rules = load_rules(self.config.conditions_file or default_table())
         leases = {topics.HEARTBEATS[node].name: (node,) for node in WATCHED_NODES}
         self._streams = streams = MonitorStreams(self.plane, WATCHED_NODES, self.loop_failed)
@@ -63,11 +70,13 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
             config=self.config,
             producers={**PRODUCERS, **leases},
             topics=streams.watched,
+            arm=_outline(self.config),
         )
         self._condition = self._publisher(topics.CONDITION)
         self._diagnostics = self._publisher(topics.DIAGNOSTICS)
         self._responder = Responder(
             self,
+            rules=rules,
             timeout_s=self.config.response_timeout,
             entry_in_force=streams.entry_in_force,
             on_failure=self._response_failed,
@@ -113,6 +122,8 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
         verdict = self._monitor.update(now_ns, samples)
         for report in verdict.responses:
             self._responder.respond(report)
+        for request in verdict.requests:
+            self._responder.request(request)
         for condition in verdict.conditions:
             message = condition_to_msg(condition)
             message.header.stamp = self.get_clock().now().to_msg()
@@ -149,6 +160,14 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
             logger.warning(text)
         else:
             logger.info(text)
+
+
+def _outline(config: MonitorConfig) -> ArmOutline | None:
+    """Return the arm whose distance from obstacles is judged; None = none."""
+    if not config.robot:
+        return None
+    model = RobotModel.load(config.robot, prefix=config.joint_prefix)
+    return ArmOutline.of(model, config.tool_links)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+
+from kv_action_router.contracts import FloatArray
 
 LIFECYCLE_UNCONFIGURED = 1  # lifecycle_msgs/State ids
 LIFECYCLE_INACTIVE = 2
@@ -30,9 +34,58 @@ class HeartbeatSample:
 
 @dataclass(frozen=True, slots=True)
 class KeySample:
-    """What the monitor reads of a key: age of the image behind it at the receipt [s]."""
+    """What the monitor reads of a key.
+
+    Attributes:
+        image_age: of the newest image that was used, at the receipt [s].
+        receipt_ns: of the key [ns].
+        target_age: of the newest image that showed the target, at the receipt [s]; NaN = none did.
+        odometry_confidence: share that the odometry has, 0 to 1; NaN = there is none.
+    """
 
     image_age: float
+    receipt_ns: int
+    target_age: float = math.nan
+    odometry_confidence: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSample:
+    """How the injector's control loop keeps its periods.
+
+    Attributes:
+        missed_ticks: since its activation.
+        lateness: 99th percentile over the last second [s].
+        receipt_ns: of the feedback that tells it [ns].
+    """
+
+    missed_ticks: int
+    lateness: float
+    receipt_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class ObstacleSample:
+    """Obstacles in the newest image: spheres x, y, z, r in the base frame [m] (k, 4)."""
+
+    spheres: FloatArray
+    receipt_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class RatesSample:
+    """Decisions and hits of each layer of the robot's own cache since the cache's activation."""
+
+    counts: Mapping[str, tuple[int, int]]
+    receipt_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class StampSample:
+    """Header stamp of a topic's newest message [ns]."""
+
+    topic: str
+    stamp_ns: int
     receipt_ns: int
 
 

@@ -144,6 +144,11 @@ class RobotModel:
         pin.forwardKinematics(self.kinematics.model, self.kinematics.data, q)
         return self._spheres.update()
 
+    @property
+    def sphere_links(self) -> tuple[str, ...]:
+        """Link that each sphere of :meth:`link_spheres` belongs to (m)."""
+        return self._spheres.links
+
     def solve_ik(
         self,
         target_position: FloatArray,

@@ -15,12 +15,21 @@ class LinkSpheres:
     """Spheres that cover every capsule and ``margin`` [m] around it.
 
     Centers lie along each capsule's axis, at most one radius (or 30 mm) apart.
+
+    Attributes:
+        links: name of the link that each sphere belongs to (m).
     """
 
     def __init__(self, data: Any, capsules: Capsules, margin: float) -> None:
         centers, radii, joints = [], [], []
-        for start, end, radius, joint in zip(
-            capsules.start, capsules.end, capsules.radius, capsules.joint, strict=True
+        links: list[str] = []
+        for link, start, end, radius, joint in zip(
+            capsules.links,
+            capsules.start,
+            capsules.end,
+            capsules.radius,
+            capsules.joint,
+            strict=True,
         ):
             outer = radius + margin
             length = float(np.linalg.norm(end - start))
@@ -31,6 +40,8 @@ class LinkSpheres:
             # Between two centers the cover is thinnest half way: widen the spheres by that much.
             radii.append(np.full(count, math.hypot(outer, spacing / 2.0)))
             joints.append(np.full(count, joint))
+            links += [link] * count
+        self.links = tuple(links)
         self._placed = PlacedPoints(data, np.concatenate(joints), np.concatenate(centers))
         self._spheres = np.empty((len(self._placed.points), 4))
         self._spheres[:, 3] = np.concatenate(radii)

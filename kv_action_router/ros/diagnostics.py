@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
 from kv_action_router.monitoring.monitor import RuleStatus
-from kv_action_router.monitoring.response import Severity
+from kv_action_router.tasks.rules import Severity
 from kv_action_router.tasks.signals import SIGNALS
 
 _LEVELS = {

@@ -98,7 +98,13 @@ class InjectorInputs:
         while (stop := self._stops.take()) is not None:
             message = stop.message
             inputs.stops.append(
-                StopRequest(message.engaged, message.source, message.reason, message.monotonic_ns)
+                StopRequest(
+                    message.engaged,
+                    message.source,
+                    message.reason,
+                    message.monotonic_ns,
+                    message.fail_safe,
+                )
             )
 
     def _take_heartbeat(self, inputs: Inputs, node: str, beat: Sample) -> None:

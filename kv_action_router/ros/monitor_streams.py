@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import struct
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rclpy.qos import QoSProfile
 
-from kv_action_router.contracts import DriveSample, ExecutionFeedback, TaskState
+from kv_action_router.contracts import TaskState
 from kv_action_router.errors import InputError
 from kv_action_router.monitoring.samples import (
     HeartbeatSample,
     KeySample,
+    LoopSample,
+    ObstacleSample,
+    RatesSample,
+    StampSample,
     StopSample,
     WrenchSample,
 )
@@ -26,14 +31,18 @@ from kv_action_router.ros.wire import (
     FeedbackReader,
     FieldReader,
     HeartbeatReader,
+    ObstacleReader,
     WrenchReader,
 )
 
 _FEEDBACK_PERIOD_NS = 19_000_000  # the dearest message; stages end no faster
 _DRIVE_PERIOD_NS = 40_000_000  # heat is slow
-_KEY_PERIOD_NS = 100_000_000  # a key is read for its image's age only
+_KEY_PERIOD_NS = 45_000_000  # what it says of the image's age must not look old by itself
+_OBSTACLE_PERIOD_NS = 80_000_000  # 10 Hz
+_STATISTICS_PERIOD_NS = 500_000_000
+_LOOP_EVERY = 10  # feedbacks: they tell of the last second
+_LAYERS = ("task", "behavior")  # whose hits are counted in decisions
 _EVENTS_PERIOD_NS = 50_000_000  # DDS counts them until they are taken
-_LATCHED = (TaskState, StopSample)
 
 
 @dataclass(slots=True)
@@ -41,10 +50,11 @@ class _Stream:
     """A polled reader, what makes a sample of its messages, and when it is read next."""
 
     reader: LatestReader[Any]
-    convert: Callable[[Sample], object]
+    convert: Callable[[Sample], Iterable[object]]
     period_ns: int = 0
     due_ns: int = 0
     every: bool = False  # every sample counts, not only the newest
+    latched: bool = False  # what was told last still holds
 
 
 class MonitorStreams:
@@ -74,14 +84,16 @@ class MonitorStreams:
         watch = self._watch
         wrench, drives = qos.sensor_log(), qos.sensor()
         self._streams = (
-            _Stream(watch(topics.TASK_STATE), _task_state),
+            _Stream(watch(topics.TASK_STATE), _task_state, latched=True),
             _Stream(watch(topics.WRENCH, profile=wrench, raw=True), _wrenches(), every=True),
             _Stream(watch(topics.EXECUTION_FEEDBACK, raw=True), _feedback(), _FEEDBACK_PERIOD_NS),
             _Stream(
                 watch(topics.DRIVE_STATE, profile=drives, raw=True), _drives(), _DRIVE_PERIOD_NS
             ),
-            _Stream(watch(topics.STOP), _stop),
+            _Stream(watch(topics.STOP), _stop, latched=True),
             _Stream(watch(topics.TASK_KEY, raw=True), _keys(), _KEY_PERIOD_NS),
+            _Stream(watch(topics.OBSTACLE_SPHERES, raw=True), _obstacles(), _OBSTACLE_PERIOD_NS),
+            _Stream(watch(topics.STATISTICS), _rates, _STATISTICS_PERIOD_NS),
             *(
                 _Stream(watch(topics.HEARTBEATS[node], raw=True), _heartbeats_of(node))
                 for node in nodes
@@ -134,55 +146,114 @@ class MonitorStreams:
         if taken is None:
             return False
         try:
-            sample = stream.convert(taken)
+            made = stream.convert(taken)
         except InputError as error:
             self._on_refused(error)
         else:
-            samples.append(sample)
-            if isinstance(sample, _LATCHED):
-                self._latched[type(sample)] = sample
+            samples.extend(made)
+            if stream.latched:
+                for sample in made:
+                    self._latched[type(sample)] = sample
         return stream.every
 
 
-def _task_state(sample: Sample) -> TaskState:
-    return task_state_from_msg(sample.message)
+def _task_state(sample: Sample) -> tuple[TaskState]:
+    return (task_state_from_msg(sample.message),)
 
 
-def _stop(sample: Sample) -> StopSample:
-    return StopSample(sample.message.engaged, sample.message.source, sample.receipt_ns)
+def _stop(sample: Sample) -> tuple[StopSample]:
+    return (StopSample(sample.message.engaged, sample.message.source, sample.receipt_ns),)
 
 
-def _feedback() -> Callable[[Sample], ExecutionFeedback]:
+def _feedback() -> Callable[[Sample], Iterable[object]]:
     reader = FeedbackReader()
-    return lambda sample: reader.read(sample.message)
+    loop = FieldReader(topics.EXECUTION_FEEDBACK.type, ("missed_ticks", "lateness_p99_us"))
+    left = 0
+
+    def feedback(sample: Sample) -> Iterable[object]:
+        nonlocal left
+        read = reader.read(sample.message)
+        left -= 1
+        if left >= 0:
+            return (read,)
+        left = _LOOP_EVERY - 1
+        values = loop.read(sample.message)
+        assert values is not None  # a feedback holds no sequence of messages
+        missed, lateness_us = values
+        return read, LoopSample(missed, lateness_us * 1e-6, sample.receipt_ns)
+
+    return feedback
 
 
-def _wrenches() -> Callable[[Sample], WrenchSample]:
-    reader = WrenchReader()
-    return lambda sample: WrenchSample(reader.read(sample.message), sample.receipt_ns)
+def _wrenches() -> Callable[[Sample], Iterable[object]]:
+    reader, topic = WrenchReader(), topics.WRENCH.name
+
+    def wrench(sample: Sample) -> Iterable[object]:
+        receipt_ns = sample.receipt_ns
+        values = reader.read(sample.message)
+        return WrenchSample(values, receipt_ns), _stamp(topic, sample.message, receipt_ns)
+
+    return wrench
 
 
-def _drives() -> Callable[[Sample], DriveSample]:
-    reader = DriveReader()
-    return lambda sample: reader.read(sample.message, sample.receipt_ns)
+def _drives() -> Callable[[Sample], Iterable[object]]:
+    reader, topic = DriveReader(), topics.DRIVE_STATE.name
+
+    def drives(sample: Sample) -> Iterable[object]:
+        receipt_ns = sample.receipt_ns
+        read = reader.read(sample.message, receipt_ns)
+        return read, _stamp(topic, sample.message, receipt_ns)
+
+    return drives
 
 
-def _keys() -> Callable[[Sample], KeySample]:
-    reader = FieldReader(topics.TASK_KEY.type, ("scene_age",))
+def _stamp(topic: str, data: bytes, receipt_ns: int) -> StampSample:
+    """Return the header stamp of a message whose first field is its header."""
+    # Behind the four bytes that tell the encoding; their second one says which end comes first.
+    seconds, nanoseconds = _STAMP[data[1] & 1].unpack_from(data, 4)
+    return StampSample(topic, seconds * 1_000_000_000 + nanoseconds, receipt_ns)
 
-    def key(sample: Sample) -> KeySample:
+
+_STAMP = (struct.Struct(">iI"), struct.Struct("<iI"))
+
+
+def _keys() -> Callable[[Sample], Iterable[object]]:
+    names = ("scene_age", "target_age", "odometry_confidence")
+    reader = FieldReader(topics.TASK_KEY.type, names)
+
+    def key(sample: Sample) -> Iterable[object]:
         values = reader.read(sample.message)
         assert values is not None  # a key holds no sequence of messages
-        return KeySample(values[0], sample.receipt_ns)
+        scene_age, target_age, confidence = values
+        return (KeySample(scene_age, sample.receipt_ns, target_age, confidence),)
 
     return key
 
 
-def _heartbeats_of(node: str) -> Callable[[Sample], HeartbeatSample]:
+def _obstacles() -> Callable[[Sample], Iterable[object]]:
+    reader = ObstacleReader()
+
+    def obstacles(sample: Sample) -> Iterable[object]:
+        return (ObstacleSample(reader.read(sample.message).spheres, sample.receipt_ns),)
+
+    return obstacles
+
+
+def _rates(sample: Sample) -> tuple[RatesSample]:
+    """Return decisions and hits of each layer, over all domains."""
+    counts = dict.fromkeys(_LAYERS, (0, 0))
+    for layer in sample.message.layers:
+        if layer.layer in counts:
+            decisions, hits = counts[layer.layer]
+            counts[layer.layer] = decisions + layer.decisions, hits + layer.hits
+    return (RatesSample(counts, sample.receipt_ns),)
+
+
+def _heartbeats_of(node: str) -> Callable[[Sample], Iterable[object]]:
     reader = HeartbeatReader()
 
-    def heartbeat(sample: Sample) -> HeartbeatSample:
+    def heartbeat(sample: Sample) -> Iterable[object]:
         state, _ = reader.read(sample.message)
-        return HeartbeatSample(node, state, sample.receipt_ns)
+        return (HeartbeatSample(node, state, sample.receipt_ns),)
 
     return heartbeat

@@ -13,7 +13,7 @@ from kv_action_router.action import ExecuteTask
 from kv_action_router.contracts import TaskStatus
 from kv_action_router.errors import RouterError, TaskTransitionError
 from kv_action_router.msg import FailureEvent
-from kv_action_router.ros.topics import EXECUTE_TASK
+from kv_action_router.ros.topics import EXECUTE_TASK, RELEASE_STOP
 from kv_action_router.tasks.definition import load_task
 from kv_action_router.tasks.stack import ACTIVE
 from kv_action_router.tasks.stages import TaskDefinition
@@ -202,6 +202,10 @@ def _start(
     owner: BehaviorSynthesizer, now_ns: int, definition: TaskDefinition, handle: ServerGoalHandle
 ) -> int:
     goal = handle.request
+    if reason := owner.tracking.stopped():
+        raise TaskTransitionError(
+            f"task {definition.name!r} is refused: {reason} ({RELEASE_STOP.name} clears a stop)"
+        )
     owner.tasks.start(
         definition,
         bytes(handle.goal_id.uuid).hex(),

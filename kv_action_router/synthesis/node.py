@@ -5,7 +5,7 @@ Subscriptions: ``cache_match``, ``condition``, ``execution_feedback`` (wake the 
 Publishers: ``trajectory_chunk``, ``task_state`` (latched, at every change and at 2 Hz while a task
 is under way), ``entry_update``, ``failure_event``; ``stop`` (engages only, when it ends in motion).
 Action: ``execute_task``; one goal at a time, another is rejected.
-Services: ``~/interrupt``, ``~/resume``.
+Services: ``~/interrupt``, ``~/resume``, ``~/limit_speed``.
 Parameters: ``synthesis/config.py``.
 """
 
@@ -36,7 +36,7 @@ from kv_action_router.ros.streams import DataLoop
 from kv_action_router.ros.synthesizer_streams import SynthesizerStreams
 from kv_action_router.ros.task_server import TaskServer, course_of
 from kv_action_router.ros.wire import ChunkWriter
-from kv_action_router.srv import InterruptExecution, ResumeExecution
+from kv_action_router.srv import InterruptExecution, LimitSpeed, ResumeExecution
 from kv_action_router.synthesis.config import SynthesisConfig
 from kv_action_router.synthesis.synthesizer import BehaviorSynthesizer
 from kv_action_router.synthesis.warmup import warm_up
@@ -100,6 +100,7 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
         for service, answer in (
             (topics.INTERRUPT, self._on_interrupt),
             (topics.RESUME, self._on_resume),
+            (topics.LIMIT_SPEED, self._on_limit_speed),
         ):
             self._keep(
                 self.destroy_service, self.create_service(service.type, service.name, answer)
@@ -256,6 +257,17 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
             return "goes on" if runs else f"still held by {synthesizer.tasks.stack.holders()}"
 
         return self._answer(response, resume)
+
+    def _on_limit_speed(
+        self, request: LimitSpeed.Request, response: LimitSpeed.Response
+    ) -> LimitSpeed.Response:
+        def limit(synthesizer: BehaviorSynthesizer, now_ns: int) -> str:
+            motion = synthesizer.motion
+            motion.limit_speed(request.source, request.scale, request.reason, now_ns)
+            response.scale = motion.speed.scale
+            return motion.speed.describe()
+
+        return self._answer(response, limit)
 
     def _answer(self, response: Any, action: Callable[[BehaviorSynthesizer, int], str]) -> Any:
         try:

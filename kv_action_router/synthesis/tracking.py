@@ -19,6 +19,10 @@ MOVABLE = (InjectorState.HOLD, InjectorState.FOLLOW, InjectorState.RAMP)
 ADOPTION_NS = 15_000_000  # after its first chunk was sent, a motion is surely adopted, or never
 JUST_NS = 7_000_000  # what comes behind a joint state takes 3 ms, and 8 when both cores are busy
 IN_FORCE = (InjectorState.FOLLOW, InjectorState.HOLD)
+_HELD = {
+    InjectorState.STOPPED: "a stop is engaged",
+    InjectorState.FAIL_SAFE: "the injector is in its fail-safe",
+}
 OUT_OF_FORCE = (InjectorState.INACTIVE, InjectorState.FAIL_SAFE, InjectorState.STOPPED)
 
 
@@ -50,6 +54,14 @@ class Tracking:
         if feedback is None or now_ns - feedback.monotonic_ns > self._feedback_limit_ns:
             return False
         return feedback.state in MOVABLE
+
+    def stopped(self) -> str:
+        """Return why no motion can begin before somebody acts; empty = nothing is known of that."""
+        feedback = self.feedback
+        what = "" if feedback is None else _HELD.get(feedback.state, "")
+        if feedback is None or not what:
+            return ""
+        return f"{what}, {feedback.reason or 'for a reason that is not known'}"
 
     def sees_joints(self, now_ns: int) -> bool:
         """Say whether the joint state is fresh enough to trigger a chunk."""

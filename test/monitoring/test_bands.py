@@ -14,9 +14,9 @@ from kv_action_router.contracts import InjectorState
 from kv_action_router.monitoring.bands import quiet_band, quiet_bands
 from kv_action_router.monitoring.config import MonitorConfig
 from kv_action_router.monitoring.monitor import FailureMonitor, Verdict
-from kv_action_router.monitoring.response import parse_rules
 from kv_action_router.monitoring.samples import LIFECYCLE_ACTIVE, HeartbeatSample
 from kv_action_router.tasks.conditions import parse_condition, parse_conditions
+from kv_action_router.tasks.rule_file import parse_rules
 
 INF = math.inf
 
@@ -60,9 +60,10 @@ def test_the_narrowest_of_all_conditions_counts() -> None:
 PLAIN = [
     {"signal": "wrench_force", "op": ">", "limit": 60.0, "clear_limit": 40.0, "held_ms": 3,
      "response": "brake"},
-    {"signal": "wrench_force", "op": ">", "limit": 15.0, "held_ms": 20, "response": "complete"},
+    {"signal": "wrench_force", "op": ">", "limit": 15.0, "held_ms": 20, "layer": "task",
+     "response": "complete"},
     {"signal": "drive_temperature", "op": ">", "limit": 70.0, "clear_limit": 65.0,
-     "response": "derate"},
+     "layer": "execution", "response": "derate"},
     {"signal": "heartbeat_age", "op": ">", "limit": 0.06, "clear_limit": 0.03,
      "response": "brake"},
 ]  # fmt: skip
@@ -173,7 +174,7 @@ steps = st.fixed_dictionaries(
 
 
 def flat(verdict: Verdict) -> str:
-    return repr((verdict.reports, verdict.conditions, verdict.responses))
+    return repr((verdict.reports, verdict.conditions, verdict.responses, verdict.requests))
 
 
 @pytest.mark.parametrize("table", [PLAIN, PLAIN + LOUD], ids=["plain", "loud"])
@@ -189,7 +190,7 @@ def test_what_is_not_judged_would_have_changed_nothing(
     for subject in subjects:
         subject.update(now, begin)
         subject.update(now, [feedback(now / MS, decision)])  # at rest now
-        assert subject.contact.has_tare
+        assert subject.detectors.contact.has_tare
         assert subject.stages.in_force
     for step in sequence:
         if step["stage"] is not None:
@@ -226,7 +227,7 @@ def started(stage: str, *, since: int = 10_000 * MS) -> tuple[FailureMonitor, in
     start = [wrench(now / MS - 40 + 2 * i, 0.0) for i in range(16)]
     subject.update(now, [task_state("touch", 6), *start, feedback(now / MS, 6)])
     subject.update(now, [feedback(now / MS, 6)])
-    assert subject.contact.has_tare
+    assert subject.detectors.contact.has_tare
     subject.update(now, [task_state(stage, 7, index=2, allowed_contact="target")])
     if since <= now:
         subject.update(now, [feedback(since / MS, 7)])

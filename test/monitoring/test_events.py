@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kv_action_router.contracts import Decision
 from kv_action_router.monitoring.events import FailureReport, ReportThrottle
-from kv_action_router.monitoring.response import Response, Severity
+from kv_action_router.tasks.rules import Response, Severity
 
 MS = 1_000_000
 REPORT = FailureReport(

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 import pytest
 from monitoring_builders import MS, drives, feedback, task_state, wrench
 
-from kv_action_router.contracts import InjectorEvent, InjectorState, StageCondition
+from kv_action_router.contracts import InjectorEvent, InjectorState, StageCondition, TaskStatus
 from kv_action_router.monitoring.config import MonitorConfig
 from kv_action_router.monitoring.events import FailureReport
+from kv_action_router.monitoring.lasting import Request
 from kv_action_router.monitoring.monitor import FailureMonitor
-from kv_action_router.monitoring.response import Response, load_rules, parse_rules
 from kv_action_router.monitoring.samples import (
     LIFECYCLE_ACTIVE,
     HeartbeatSample,
@@ -23,6 +23,8 @@ from kv_action_router.monitoring.samples import (
     TransportSample,
 )
 from kv_action_router.tasks.conditions import parse_conditions
+from kv_action_router.tasks.rule_file import load_rules, parse_rules
+from kv_action_router.tasks.rules import Response
 
 RULES = load_rules(Path(__file__).parents[2] / "config" / "conditions.yaml")
 NODES = ("task_key_encoder", "cache_manager", "behavior_synthesizer", "actuator_injector")
@@ -47,6 +49,12 @@ class Bench:
         self.reports: list[FailureReport] = []
         self.responses: list[FailureReport] = []
         self.conditions: list[StageCondition] = []
+        self.requests: list[Request] = []
+
+    def asked(self) -> list[tuple[str, str, bool, float]]:
+        """Return the requests since the last call."""
+        found, self.requests = self.requests, []
+        return [(r.response.value, r.rule.name, r.begins, r.scale) for r in found]
 
     def run(self, milliseconds: float, *samples: object) -> None:
         """Poll until the time has passed; the samples arrive with the first poll."""
@@ -70,6 +78,8 @@ class Bench:
             self.reports += verdict.reports
             self.responses += verdict.responses
             self.conditions += verdict.conditions
+            if self.ms > 1_004.0:  # at first what an earlier life may have left is lifted
+                self.requests += verdict.requests
 
     def names(self) -> list[tuple[str, str]]:
         return [(report.detector, report.source) for report in self.reports]
@@ -173,7 +183,7 @@ def test_one_nan_among_the_samples_of_a_poll_is_not_overlooked() -> None:
 
 def test_a_press_that_lasts_interrupts() -> None:
     bench = Bench()
-    bench.run(400)
+    bench.run(400, task_state())
     bench.force = 35.0
     bench.run(190)
     assert bench.reports == []
@@ -181,16 +191,26 @@ def test_a_press_that_lasts_interrupts() -> None:
     (report,) = bench.reports
     assert (report.detector, report.response) == ("sustained_press", "interrupt")
     assert report.held == pytest.approx(0.2)
+    pressed = ("interrupt", "sustained_press", True, 1.0)
+    assert bench.asked() == [pressed]
+    bench.run(100, task_state(status=TaskStatus.INTERRUPTED))
+    assert bench.asked() == []
+    bench.run(100, task_state(decision_id=8))  # somebody resumes while it is still pressed
+    assert bench.asked() == [pressed]
+    bench.run(100, task_state(decision_id=8, status=TaskStatus.INTERRUPTED))
+    bench.force = 0.0
+    bench.run(100)
+    assert bench.asked() == []  # a person resumes
 
 
 def test_a_joint_that_does_not_follow_is_named() -> None:
     bench = Bench()
     bench.run(100)
-    bench.feedback = {"decision_id": 3, "setpoint": (0.0, 0.3)}
-    bench.run(60)
+    bench.feedback = {"decision_id": 3, "setpoint": (0.0, 0.3), "position": (0.0, 0.01)}
+    bench.run(40)
     (report,) = bench.reports
     assert (report.detector, report.source, report.error_code) == ("tracking_lost", "wrist", 521)
-    assert report.value == pytest.approx(0.3)
+    assert report.value == pytest.approx(0.29)
     assert report.decision.decision_id == 3
     assert bench.responses[0].responses == (Response.FAIL_SAFE, Response.INVALIDATE)
 
@@ -236,12 +256,24 @@ def test_transport_events_of_streams_at_work() -> None:
     assert "durability" in bench.reports[1].message
 
 
-def test_a_stale_image_is_reported() -> None:
+def test_late_images_slow_down_and_stale_ones_interrupt_until_they_come_again() -> None:
     bench = Bench()
-    bench.run(100, KeySample(0.03, int((bench.ms + 4) * MS)))
-    assert bench.reports == []
-    bench.run(300)
-    assert bench.names() == [("stale_image", "")]
+    bench.feedback = {"decision_id": 7}
+    bench.run(60, task_state(), KeySample(0.03, int((bench.ms + 4) * MS)))
+    assert bench.asked() == []
+    bench.run(40)
+    assert bench.names() == [("image_late", "")]
+    assert bench.asked() == [("slow", "image_late", True, 0.3)]
+    bench.run(200)
+    assert bench.names()[1:] == [("stale_image", "")]
+    assert bench.asked() == [("interrupt", "stale_image", True, 1.0)]
+    bench.run(400, task_state(status=TaskStatus.INTERRUPTED))
+    assert bench.asked() == []
+    bench.run(40, KeySample(0.03, int((bench.ms + 4) * MS)))
+    assert bench.asked() == [
+        ("slow", "image_late", False, 1.0),
+        ("interrupt", "stale_image", False, 1.0),
+    ]
 
 
 def test_the_stage_ends_on_its_own_contact() -> None:
@@ -289,7 +321,8 @@ def test_no_tare_is_taken_in_motion() -> None:
 def test_a_row_may_end_the_stage_but_not_by_what_held_before() -> None:
     row = {
         "name": "gripped", "signal": "wrench_force", "op": ">", "limit": 15.0, "held_ms": 200,
-        "response": "complete", "severity": "info", "error_code": 540, "message": "grip held",
+        "layer": "task", "response": "complete", "severity": "info", "error_code": 540,
+        "message": "grip held",
     }  # fmt: skip
     bench = Bench(parse_rules({"conditions": [row]}))
     bench.monitor.stages._find_stage = lambda task, stage: SimpleNamespace(end=(), failure=())

@@ -26,7 +26,6 @@ from rclpy.parameter import Parameter  # noqa: E402
 from rclpy.parameter_client import AsyncParameterClient  # noqa: E402
 
 from kv_action_router.contracts import Decision, DecisionReason, TaskState, TaskStatus  # noqa: E402
-from kv_action_router.monitoring.response import default_table  # noqa: E402
 from kv_action_router.msg import (  # noqa: E402
     CacheMatch,
     DriveState,
@@ -37,6 +36,7 @@ from kv_action_router.msg import (  # noqa: E402
 )
 from kv_action_router.ros import topics  # noqa: E402
 from kv_action_router.ros.conversions import task_state_to_msg  # noqa: E402
+from kv_action_router.tasks.rule_file import default_table  # noqa: E402
 
 pytestmark = pytest.mark.dds
 
@@ -282,6 +282,7 @@ def test_a_lost_joint_stops_and_invalidates_the_entry_in_force(
     assert request.entry_id == 41
     assert "wrist_1_joint" in request.reason
     assert wait_until(lambda: suite.stops, 2.0, "the stop")[-1].engaged
+    wait_until(lambda: any(s.fail_safe for s in suite.stops), 2.0, "the stop by fail-safe")
     assert wait_until(lambda: suite.seen("tracking_lost", "wrist_1_joint"), 2.0, "the event")
 
 
@@ -289,6 +290,7 @@ def test_a_press_that_lasts_interrupts_the_task(
     start: Any, suite: Suite, wait_until: Callable[..., Any]
 ) -> None:
     start()
+    suite.begin_stage("approach", 1, 0)
     wait_until(lambda: "wrench_force" in suite.signals(), 10.0, "the tare")
     suite.force = lambda tick: 40.0
     request = wait_until(lambda: suite.requests, 20.0, "the call of interrupt")[0]

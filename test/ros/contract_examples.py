@@ -114,6 +114,7 @@ def keys(draw):
         body_age=draw(SINGLE),
         masked_inputs=draw(U32),
         joints=carried_joints(decision, c.Trigger.JOINT_STATE),
+        odometry_confidence=draw(SINGLE),
     )
 
 

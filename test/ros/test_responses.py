@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,21 +17,43 @@ from rclpy.node import Node  # noqa: E402
 
 from kv_action_router.contracts import Decision  # noqa: E402
 from kv_action_router.monitoring.events import FailureReport  # noqa: E402
-from kv_action_router.monitoring.response import Response, Severity  # noqa: E402
+from kv_action_router.monitoring.lasting import Request  # noqa: E402
 from kv_action_router.ros import topics  # noqa: E402
 from kv_action_router.ros.conversions.failure import (  # noqa: E402
     report_from_msg,
     report_to_msg,
 )
 from kv_action_router.ros.responses import Responder  # noqa: E402
+from kv_action_router.tasks.rule_file import parse_rules  # noqa: E402
+from kv_action_router.tasks.rules import Response, Severity  # noqa: E402
 
 pytestmark = pytest.mark.dds
 
 
+BASE = {
+    "signal": "tracking_error", "op": ">", "limit": 0.2, "severity": "fatal", "message": "m",
+}  # fmt: skip
+RULES = parse_rules(
+    {
+        "conditions": [
+            {**BASE, "name": "tracking_lost", "error_code": 521, "layer": "behavior",
+             "response": "invalidate"},
+            {**BASE, "name": "intent_void", "error_code": 522, "layer": "task",
+             "response": "invalidate"},
+            {**BASE, "name": "late", "error_code": 523, "response": "slow", "speed_scale": 0.3},
+            {**BASE, "name": "near", "error_code": 524, "response": "interrupt", "resumes": True},
+            {**BASE, "name": "press", "error_code": 525, "response": "interrupt"},
+        ]
+    }
+)  # fmt: skip
+RULE = {rule.name: rule for rule in RULES}
+
+
 def report(*responses: Response) -> FailureReport:
     return FailureReport(
-        Decision(decision_id=3), 521, "elbow is lost", Severity.FATAL, "elbow", "tracking_lost",
-        "tracking_error", 0.5, 0.2, 0.02, responses, "touch_target", "touch", 123, 4,
+        Decision(decision_id=3, intent_id="touch-1"), 521, "elbow is lost", Severity.FATAL,
+        "elbow", "tracking_lost", "tracking_error", 0.5, 0.2, 0.02, responses, "touch_target",
+        "touch", 123, 4,
     )  # fmt: skip
 
 
@@ -49,6 +72,7 @@ class Bench:
         )
         self.responder = Responder(
             self.node,
+            rules=RULES,
             timeout_s=0.2,
             entry_in_force=lambda: self.entry_id,
             on_failure=self.failures.append,
@@ -79,10 +103,11 @@ class Bench:
         return self.failures
 
     def ready(self) -> bool:
-        return bool(
-            self.responder._invalidate.service_is_ready()
-            or self.responder._interrupt.service_is_ready()
-        )
+        responder = self.responder
+        clients = (
+            responder._invalidate, responder._interrupt, responder._resume, responder._limit_speed
+        )  # fmt: skip
+        return any(client.service_is_ready() for client in clients)
 
     def close(self) -> None:
         self.closing.set()
@@ -108,6 +133,7 @@ def test_stopping_engages_the_stop(
     assert stop.engaged
     assert stop.source == "failure_monitor"
     assert stop.reason == "elbow is lost"
+    assert stop.fail_safe == (response is Response.FAIL_SAFE)
     assert 0 < stop.monotonic_ns <= time.monotonic_ns()
 
 
@@ -121,6 +147,63 @@ def test_the_entry_in_force_is_invalidated(bench: Bench, wait_until: Callable[..
     wait_until(lambda: not bench.polled() and not bench.responder._calls, 5.0, "the answer")
 
 
+def test_an_intent_that_is_void_loses_all_its_entries(
+    bench: Bench, wait_until: Callable[..., Any]
+) -> None:
+    bench.serve(topics.INVALIDATE)
+    wait_until(bench.ready, 5.0, "the service")
+    bench.responder.respond(replace(report(Response.INVALIDATE), detector="intent_void"))
+    request = wait_until(lambda: bench.requests, 5.0, "the request")[0]
+    assert (request.scope, request.intent_id) == (request.SCOPE_TASK, "touch-1")
+
+
+def test_what_the_injector_does_itself_is_asked_of_nobody(bench: Bench) -> None:
+    bench.responder.respond(replace(report(Response.INVALIDATE), detector="of no row"))
+    bench.responder.respond(report(Response.DERATE))
+    assert bench.polled() == []
+
+
+def test_a_lower_speed_is_asked_for_and_lifted_by_the_same_source(
+    bench: Bench, wait_until: Callable[..., Any]
+) -> None:
+    bench.responder.request(Request(Response.SLOW, RULE["late"], False))
+    assert bench.polled() == []  # nobody is there who could have slowed down
+    bench.serve(topics.LIMIT_SPEED)
+    wait_until(bench.ready, 5.0, "the service")
+    bench.responder.request(Request(Response.SLOW, RULE["late"], True, 0.3, "images are late"))
+    bench.responder.request(Request(Response.SLOW, RULE["late"], False))
+    wait_until(lambda: len(bench.requests) == 2, 5.0, "both requests")
+    assert [(r.source, r.scale, r.reason) for r in bench.requests] == [
+        ("failure_monitor/late", 0.3, "images are late"),
+        ("failure_monitor/late", 1.0, ""),
+    ]
+
+
+def test_an_interruption_that_resumes_is_held_by_its_row(
+    bench: Bench, wait_until: Callable[..., Any]
+) -> None:
+    for service in (topics.INTERRUPT, topics.RESUME):
+        bench.serve(service)
+    wait_until(
+        lambda: (
+            bench.responder._interrupt.service_is_ready()
+            and bench.responder._resume.service_is_ready()
+        ),
+        5.0,
+        "both services",
+    )
+    for name in ("near", "press"):
+        bench.responder.request(Request(Response.INTERRUPT, RULE[name], True, reason="too near"))
+    wait_until(lambda: len(bench.requests) == 2, 5.0, "both requests")
+    assert {(r.source, r.reason) for r in bench.requests} == {
+        ("failure_monitor/near", "too near"),
+        ("failure_monitor", "too near"),  # a person resumes it by this name
+    }
+    bench.responder.request(Request(Response.INTERRUPT, RULE["near"], False))
+    wait_until(lambda: len(bench.requests) == 3, 5.0, "the resumption")
+    assert bench.requests[-1].source == "failure_monitor/near"
+
+
 def test_a_replanned_motion_has_no_entry(bench: Bench) -> None:
     bench.entry_id = 0
     bench.responder.respond(report(Response.INVALIDATE))
@@ -128,7 +211,7 @@ def test_a_replanned_motion_has_no_entry(bench: Bench) -> None:
 
 
 def test_a_service_that_is_not_there_is_told(bench: Bench) -> None:
-    bench.responder.respond(report(Response.INTERRUPT))
+    bench.responder.request(Request(Response.INTERRUPT, RULE["press"], True, reason="r"))
     assert bench.polled() == ["behavior_synthesizer/interrupt is not there"]
 
 
@@ -146,7 +229,7 @@ def test_no_answer_is_told_after_the_timeout(bench: Bench, wait_until: Callable[
     wait_until(bench.ready, 5.0, "the service")
     bench.spins = False  # it is there, and answers nothing
     begin = time.monotonic()
-    bench.responder.respond(report(Response.INTERRUPT))
+    bench.responder.request(Request(Response.INTERRUPT, RULE["press"], True, reason="r"))
     assert time.monotonic() - begin < 0.15, "a response has waited"
     (told,) = wait_until(bench.polled, 5.0, "the timeout")
     assert told == "behavior_synthesizer/interrupt did not answer within 200 ms"

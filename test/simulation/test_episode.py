@@ -11,10 +11,10 @@ from kv_action_router.contracts import Decision, InjectorState
 from kv_action_router.errors import ConfigError
 from kv_action_router.injection.config import InjectionConfig
 from kv_action_router.monitoring.events import FailureReport
-from kv_action_router.monitoring.response import Response, Severity
 from kv_action_router.simulation.cell import Samples
 from kv_action_router.simulation.episode import Cycle, Episode, EpisodeConfig
 from kv_action_router.simulation.sight import TrueTarget, rendered_images, true_target
+from kv_action_router.tasks.rules import Response, Severity
 
 Known = tuple[Episode, list[Cycle], list[float]]
 

@@ -39,6 +39,7 @@ from kv_action_router.contracts import (  # noqa: E402
     Trigger,
     UpdateOperation,
 )
+from kv_action_router.errors import TaskTransitionError  # noqa: E402
 from kv_action_router.robots.model import RobotModel  # noqa: E402
 from kv_action_router.ros import topics  # noqa: E402
 from kv_action_router.ros.conversions import (  # noqa: E402
@@ -82,6 +83,7 @@ class World:
         self.image = 0
         self.epoch = 5
         self.injector = InjectorState.HOLD
+        self.reason = ""
         self.publishers = {
             topic.name: self.node.create_publisher(topic.type, topic.name, topic.profile())
             for topic in (
@@ -98,7 +100,7 @@ class World:
         self.action = ActionClient(self.node, topics.EXECUTE_TASK.type, topics.EXECUTE_TASK.name)
         self.clients = {
             service.name: self.node.create_client(service.type, service.name)
-            for service in (topics.INTERRUPT, topics.RESUME)
+            for service in (topics.INTERRUPT, topics.RESUME, topics.LIMIT_SPEED)
         }
 
     def _listen(self, topic: topics.Topic, callback: Callable[[Any], Any]) -> None:
@@ -180,7 +182,7 @@ class World:
             decision=Decision() if chunk is None else chunk.decision,
             state=self.injector,
             event=InjectorEvent.NONE,
-            reason="",
+            reason=self.reason,
             monotonic_ns=now,
             epoch=self.epoch,
             chunk_sequence=0 if chunk is None else chunk.decision.sequence,
@@ -321,6 +323,41 @@ def test_cancel_is_answered_at_rest_and_a_second_goal_is_rejected(world: World) 
     assert not world.moving()
     assert world.status() == TaskStatus.CANCELED
     assert world.goal().accepted  # the next one is welcome
+
+
+def test_a_goal_is_refused_at_once_while_a_stop_is_engaged(world: World) -> None:
+    beats: list[Any] = []
+    world._listen(topics.HEARTBEATS["behavior_synthesizer"], beats.append)
+
+    def becomes(state: InjectorState, reason: str) -> None:
+        """Let the injector go to a state, and wait until the synthesizer has heard of it."""
+        world.injector, world.reason, world.epoch = state, reason, world.epoch + 1
+        world.until("the news", lambda: beats and beats[-1].epoch == world.epoch)
+
+    becomes(InjectorState.STOPPED, "stop by operator: button")
+    begin = time.monotonic()
+    answer = world.result(world.goal())
+    assert time.monotonic() - begin < 8.0  # not the stage's time-out, whatever the machine does
+    assert answer.status == GoalStatus.STATUS_ABORTED
+    assert answer.result.error_code == TaskTransitionError.error_code
+    assert "a stop is engaged, stop by operator: button" in answer.result.error_msg
+    assert "actuator_injector/release_stop" in answer.result.error_msg
+    assert all(state.status == TaskStatus.IDLE for state in world.states)  # nothing was begun
+    becomes(InjectorState.HOLD, "")
+    assert world.goal().accepted
+    world.until("motion after the release", world.moving)
+
+
+def test_speed_is_limited_and_lifted_by_service(world: World) -> None:
+    answer = world.call(topics.LIMIT_SPEED, source="test", scale=0.01, reason="too slow")
+    assert not answer.success
+    assert "scale must be from 0.05 to 1" in answer.message
+    answer = world.call(topics.LIMIT_SPEED, source="test", scale=0.3, reason="a child is near")
+    assert (answer.success, answer.scale) == (True, 0.3)
+    assert "test 0.3 (a child is near)" in answer.message
+    assert world.result(world.goal()).result.success  # slowly
+    answer = world.call(topics.LIMIT_SPEED, source="test", scale=1.0)
+    assert (answer.success, answer.scale) == (True, 1.0)
 
 
 def test_interrupt_stops_and_resume_goes_on_in_the_same_stage(world: World) -> None:

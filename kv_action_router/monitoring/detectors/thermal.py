@@ -14,6 +14,8 @@ PLAUSIBLE_MAXIMUM = 200.0  # [degC]
 class ThermalDetector:
     """Writes ``drive_temperature`` [degC], ``drive_current`` [A] and ``drive_load`` of each drive.
 
+    Of a drive that reports it also ``wheel_speed`` [rad/s].
+
     A value that is not finite, or a temperature that no drive can have, is not measured.
     """
 
@@ -32,6 +34,8 @@ class ThermalDetector:
                 table.put("drive_temperature", temperature, receipt_ns, drive)
             else:
                 table.forget("drive_temperature", drive)
+            if len(sample.wheel_speed):
+                table.put("wheel_speed", _at(sample.wheel_speed, index), receipt_ns, drive)
             current = abs(_at(sample.current, index))
             if not math.isfinite(current):
                 table.forget("drive_current", drive)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 
-from kv_action_router.contracts import ExecutionFeedback, FloatArray, InjectorState
+from kv_action_router.monitoring.detectors.motion import Motion
 from kv_action_router.monitoring.signals import SignalTable
-
-_CONTROLLED = (InjectorState.HOLD, InjectorState.FOLLOW, InjectorState.RAMP)
 
 
 class TrackingDetector:
@@ -23,24 +21,23 @@ class TrackingDetector:
     def measure(self, table: SignalTable, now_ns: int) -> None:
         """Nothing here changes with time alone."""
 
-    def on_feedback(self, feedback: ExecutionFeedback, receipt_ns: int, table: SignalTable) -> None:
-        """Take one feedback."""
-        table.put("joint_speed", _largest(feedback.velocity), receipt_ns)
-        table.put("setpoint_speed", _largest(feedback.setpoint_velocity), receipt_ns)
-        table.put("motion_phase", feedback.phase, receipt_ns)
-        if feedback.state not in _CONTROLLED or len(feedback.setpoint_position) != len(
-            feedback.position
-        ):
+    def on_feedback(self, motion: Motion, receipt_ns: int, table: SignalTable) -> None:
+        """Take one feedback's motion."""
+        table.put("joint_speed", _largest(motion.velocity), receipt_ns)
+        table.put("setpoint_speed", _largest(motion.setpoint_velocity), receipt_ns)
+        table.put("motion_phase", motion.phase, receipt_ns)
+        if not motion.controlled:
             table.forget("tracking_error")
             return
-        wanted, measured = feedback.setpoint_position.tolist(), feedback.position.tolist()
-        for joint, there, here in zip(feedback.joints, wanted, measured, strict=False):
+        for joint, there, here in zip(
+            motion.joints, motion.setpoint_position, motion.position, strict=False
+        ):
             table.put("tracking_error", abs(there - here), receipt_ns, joint)
 
 
-def _largest(values: FloatArray) -> float:
+def _largest(values: list[float]) -> float:
     """Largest magnitude; NaN when there is none or one of them is NaN."""
-    magnitudes = list(map(abs, values.tolist()))
+    magnitudes = list(map(abs, values))
     if not magnitudes or math.isnan(sum(magnitudes)):
         return math.nan
     return max(magnitudes)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from kv_action_router.errors import InputError
 from kv_action_router.monitoring.events import FailureReport
-from kv_action_router.monitoring.response import Response, Severity
 from kv_action_router.msg import FailureEvent
 from kv_action_router.ros.conversions.decision import decision_from_msg, decision_to_msg
 from kv_action_router.ros.conversions.fields import enum_from_field
+from kv_action_router.tasks.rules import Response, Severity
 
 
 def report_to_msg(report: FailureReport, msg: FailureEvent | None = None) -> FailureEvent:

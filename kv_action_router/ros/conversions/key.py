@@ -31,6 +31,7 @@ def key_to_msg(key: contracts.TaskKey, msg: TaskKey | None = None) -> TaskKey:
     msg.scene_age = float(key.scene_age)
     msg.body_age = float(key.body_age)
     msg.masked_inputs = int(key.masked_inputs)
+    msg.odometry_confidence = float(key.odometry_confidence)
     carried_joints_to_msg(key.joints, msg)
     return msg
 
@@ -61,6 +62,7 @@ def key_from_msg(msg: TaskKey) -> contracts.TaskKey:
         body_age=msg.body_age,
         masked_inputs=msg.masked_inputs,
         joints=carried_joints_from_msg(msg, receipt, decision, trigger),
+        odometry_confidence=msg.odometry_confidence,
     )
 
 

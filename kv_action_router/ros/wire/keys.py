@@ -27,7 +27,15 @@ _POSE = (
 )
 TARGET = ("target_valid", "target.covariance", *_POSE)
 JOINTS = ("joint_name", "joint_position", "joint_velocity")
-_OWN = ("trigger", "key", "target_age", "scene_age", "body_age", "masked_inputs")
+_OWN = (
+    "trigger",
+    "key",
+    "target_age",
+    "scene_age",
+    "body_age",
+    "masked_inputs",
+    "odometry_confidence",
+)
 _NAMES = (*decisions.NAMES, *_OWN, *TARGET, *JOINTS)
 _OWN_AT = decisions.SIZE
 _TARGET_AT = _OWN_AT + len(_OWN)
@@ -54,6 +62,7 @@ class KeyWriter:
                 key.scene_age,
                 key.body_age,
                 key.masked_inputs,
+                key.odometry_confidence,
                 *target_values(key.target),
                 key.joints.names,
                 key.joints.position,
@@ -77,7 +86,7 @@ class KeyReader:
         v = self._reader.read(data)
         assert v is not None  # a key holds no sequence of messages
         decision = decisions.decision(v)
-        trigger_id, vector, target_age, scene_age, body_age, masked = v[_OWN_AT:_TARGET_AT]
+        trigger_id, vector, target_age, scene_age, body_age, masked, trust = v[_OWN_AT:_TARGET_AT]
         trigger = trigger_of(trigger_id)
         receipt = decision.trigger_monotonic_ns
         if trigger is Trigger.IMAGE:
@@ -95,6 +104,7 @@ class KeyReader:
             body_age=body_age,
             masked_inputs=masked,
             joints=joints_of(v[_JOINTS_AT:], receipt, stamp),
+            odometry_confidence=trust,
         )
 
 

@@ -24,11 +24,12 @@ from kv_action_router.injection.events import Event
 from kv_action_router.injection.signals import Inputs
 from kv_action_router.injection.stop_latch import StopRequest
 from kv_action_router.monitoring.events import FailureReport
-from kv_action_router.monitoring.response import STOPPING
 from kv_action_router.robots.execution_values import load_execution_value
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.simulation.cell import Samples
 from kv_action_router.simulation.stopwatch import Stopwatch
+from kv_action_router.tasks.rule_file import default_table, load_rules
+from kv_action_router.tasks.rules import STOPPING, Response, execution_rules
 
 _FEEDBACK_NS = 10_000_000
 
@@ -39,7 +40,12 @@ class Injection:
     def __init__(
         self, config: InjectionConfig, robot: RobotModel, now_ns: int, times: Stopwatch
     ) -> None:
-        self.controller = InjectionController(robot, config, load_execution_value(robot.name))
+        self.controller = InjectionController(
+            robot,
+            config,
+            load_execution_value(robot.name),
+            rules=execution_rules(load_rules(config.conditions_file or default_table())),
+        )
         self.controller.activate(now_ns)
         self.feedback: ExecutionFeedback | None = None  # newest
         self.events: list[Event] = []  # all but adoptions
@@ -54,8 +60,11 @@ class Injection:
         """Engage the stop that the monitor's reports ask for."""
         for report in reports:
             if not STOPPING.isdisjoint(report.responses):
+                fail_safe = Response.FAIL_SAFE in report.responses
                 self._stops.append(
-                    StopRequest(True, "failure_monitor", report.message, report.monotonic_ns)
+                    StopRequest(
+                        True, "failure_monitor", report.message, report.monotonic_ns, fail_safe
+                    )
                 )
 
     def __call__(self, samples: Samples, chunk: TrajectoryChunk | None) -> FloatArray | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from kv_action_router.contracts import ExecutionFeedback, StageCondition, TaskKey, TaskState
 from kv_action_router.monitoring.events import FailureReport
 from kv_action_router.monitoring.monitor import FailureMonitor
-from kv_action_router.monitoring.response import default_table, load_rules
 from kv_action_router.monitoring.samples import KeySample, WrenchSample
 from kv_action_router.simulation.cell import Samples
 from kv_action_router.simulation.stopwatch import Stopwatch
+from kv_action_router.tasks.rule_file import default_table, load_rules
 from kv_action_router.tasks.stages import TaskDefinition
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kv_action_router.contracts import Decision, ExecutionFeedback, InjectorEvent, InjectorState
+from kv_action_router.monitoring.detectors.motion import Motion
 from kv_action_router.monitoring.detectors.tracking import TrackingDetector
 from kv_action_router.monitoring.signals import SignalTable
 
@@ -41,7 +42,7 @@ def feedback(
 def test_each_joint_has_its_error() -> None:
     table = SignalTable()
     sample = feedback(InjectorState.FOLLOW, [1.0, 2.0], [0.9, 2.3], [0.1, -0.4])
-    TrackingDetector().on_feedback(sample, 7, table)
+    TrackingDetector().on_feedback(Motion.of(sample), 7, table)
     assert table.value("tracking_error", 7, source="elbow") == pytest.approx(0.1)
     assert table.value("tracking_error", 7, source="wrist") == pytest.approx(0.3)
     assert table.value("tracking_error", 7) == pytest.approx(0.3)
@@ -56,8 +57,10 @@ def test_each_joint_has_its_error() -> None:
 def test_who_controls_nothing_has_no_error(state: InjectorState) -> None:
     table = SignalTable()
     detector = TrackingDetector()
-    detector.on_feedback(feedback(InjectorState.FOLLOW, [1, 2], [0, 0], [0, 0]), 0, table)
-    detector.on_feedback(feedback(state, [1, 2], [0, 0], [0, 0]), 1, table)
+    detector.on_feedback(
+        Motion.of(feedback(InjectorState.FOLLOW, [1, 2], [0, 0], [0, 0])), 0, table
+    )
+    detector.on_feedback(Motion.of(feedback(state, [1, 2], [0, 0], [0, 0])), 1, table)
     assert math.isnan(table.value("tracking_error", 1))
     assert table.value("joint_speed", 1) == 0.0
 
@@ -65,7 +68,7 @@ def test_who_controls_nothing_has_no_error(state: InjectorState) -> None:
 def test_a_joint_that_is_not_measured_makes_the_speed_unknown() -> None:
     table = SignalTable()
     sample = feedback(InjectorState.HOLD, [1.0, 2.0], [1.0, math.nan], [0.0, math.nan])
-    TrackingDetector().on_feedback(sample, 0, table)
+    TrackingDetector().on_feedback(Motion.of(sample), 0, table)
     assert math.isnan(table.value("joint_speed", 0))
     assert table.value("tracking_error", 0, source="elbow") == 0.0
     assert math.isnan(table.value("tracking_error", 0, source="wrist"))
@@ -78,8 +81,12 @@ pairs = st.lists(st.floats(-7.0, 7.0), min_size=2, max_size=2)
 def test_error_is_a_distance(setpoint: list[float], position: list[float]) -> None:
     table, mirror = SignalTable(), SignalTable()
     detector = TrackingDetector()
-    detector.on_feedback(feedback(InjectorState.FOLLOW, setpoint, position, [0, 0]), 0, table)
-    detector.on_feedback(feedback(InjectorState.FOLLOW, position, setpoint, [0, 0]), 0, mirror)
+    detector.on_feedback(
+        Motion.of(feedback(InjectorState.FOLLOW, setpoint, position, [0, 0])), 0, table
+    )
+    detector.on_feedback(
+        Motion.of(feedback(InjectorState.FOLLOW, position, setpoint, [0, 0])), 0, mirror
+    )
     error = table.value("tracking_error", 0)
     assert error >= 0.0
     assert error == mirror.value("tracking_error", 0)

@@ -1,13 +1,8 @@
-"""The response table: which condition over which signals asks for what.
-
-It is read from ``config/conditions.yaml``; that file's head explains its fields.
-"""
+"""Reading the response table, ``config/conditions.yaml``."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from enum import Enum, IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -15,74 +10,28 @@ import yaml
 
 from kv_action_router.errors import ConditionError
 from kv_action_router.tasks.conditions import Condition, near_names, parse_condition
-from kv_action_router.tasks.signals import SIGNALS
+from kv_action_router.tasks.rules import Layer, Response, Rule, Severity
+from kv_action_router.tasks.signals import DRIVE_STATE, SIGNALS
 
 CODE_MINIMUM, CODE_MAXIMUM = 500, 599  # error codes of the monitoring stage
 _CONDITION_FIELDS = ("name", "all", "signal", "op", "limit", "clear_limit", "held_ms", "max_gap_ms")
-_RULE_FIELDS = (*_CONDITION_FIELDS, "response", "severity", "error_code", "message")
-
-
-class Response(Enum):
-    """What a condition asks for."""
-
-    NONE = "none"  # report only
-    COMPLETE = "complete"  # the stage under way has reached its goal
-    INVALIDATE = "invalidate"  # the behavior in force is thrown out of the cache
-    DERATE = "derate"  # the injector goes over to the drive's derated limits
-    INTERRUPT = "interrupt"  # stop on the path, to be resumed
-    BRAKE = "brake"  # latched stop
-    FAIL_SAFE = "fail_safe"  # latched stop; the injector goes to its fail-safe value
-
-
-STOPPING = frozenset({Response.BRAKE, Response.FAIL_SAFE})
-
-
-class Severity(IntEnum):
-    """How bad it is (``FailureEvent.SEVERITY_*``)."""
-
-    INFO = 0
-    WARNING = 1
-    ERROR = 2
-    FATAL = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One row of the table.
-
-    Attributes:
-        condition: over named signals; its name is the rule's.
-        responses: all of them are carried out, in this order.
-        severity: of its events.
-        error_code: of its events, from 500 to 599.
-        message: for people; ``{source}``, ``{value}``, ``{limit}`` and ``{unit}`` are filled in.
-    """
-
-    condition: Condition
-    responses: tuple[Response, ...]
-    severity: Severity
-    error_code: int
-    message: str
-
-    @property
-    def name(self) -> str:
-        """Name of the condition."""
-        return self.condition.name
-
-    @property
-    def stops(self) -> bool:
-        """Whether the robot is brought to rest and stays there."""
-        return not STOPPING.isdisjoint(self.responses)
-
-    def describe(self, source: str, value: float) -> str:
-        """Return the message with the numbers filled in."""
-        signal = self.condition.signal
-        return self.message.format(
-            source=source or "the robot",
-            value=f"{value:.4g}",
-            limit=f"{self.condition.limit:.4g}",
-            unit=SIGNALS[signal].unit if signal in SIGNALS else "",
-        )
+RULE_FIELDS = (
+    *_CONDITION_FIELDS,
+    "layer",
+    "response",
+    "speed_scale",
+    "resumes",
+    "subtask",
+    "severity",
+    "error_code",
+    "message",
+)
+SLOWEST, FASTEST = 0.05, 0.95  # bounds of ``speed_scale``
+_LAYERS_OF = {
+    Response.COMPLETE: (Layer.TASK,),
+    Response.INVALIDATE: tuple(Layer),
+    Response.DERATE: (Layer.EXECUTION,),
+}  # responses that act on a layer, and on which
 
 
 def load_rules(path: str | Path) -> tuple[Rule, ...]:
@@ -125,9 +74,10 @@ def _parse_rule(row: Any, known_signals: Collection[str], where: str) -> Rule:
     condition = parse_condition(part, known_signals=known_signals, where=where)
     place = f"{where}: condition {condition.name!r}"
     for key in row:
-        if key not in _RULE_FIELDS:
-            hint = near_names(key, _RULE_FIELDS)
+        if key not in RULE_FIELDS:
+            hint = near_names(key, RULE_FIELDS)
             raise ConditionError(f"{place}: field must be a known name, got {key!r}{hint}")
+    responses = _responses(row.get("response"), place)
     severity = row.get("severity")
     names = [item.name.lower() for item in Severity]
     if severity not in names:
@@ -141,11 +91,84 @@ def _parse_rule(row: Any, known_signals: Collection[str], where: str) -> Rule:
         )
     return Rule(
         condition,
-        _responses(row.get("response"), place),
+        responses,
         Severity(names.index(severity)),
         code,
         _message(row.get("message"), place),
+        _layer(row.get("layer"), responses, condition, place),
+        _speed_scale(row.get("speed_scale"), responses, place),
+        _resumes(row.get("resumes", False), responses, place),
+        _subtask(row.get("subtask", "*"), responses, place),
     )
+
+
+def _layer(
+    value: Any, responses: tuple[Response, ...], condition: Condition, place: str
+) -> Layer | None:
+    allowed = set(Layer)
+    acting = [item for item in responses if item in _LAYERS_OF]
+    for item in acting:
+        allowed &= set(_LAYERS_OF[item])
+    names = [item.value for item in Layer if item in allowed]
+    asked = ", ".join(item.value for item in acting)
+    if not acting:
+        if value is not None:
+            raise ConditionError(
+                f"{place}: layer must be left out where no response acts on one, got {value!r}"
+            )
+        return None
+    if value not in names:
+        raise ConditionError(
+            f"{place}: layer must be {' or '.join(names) or 'split into two rows'} with response"
+            f" {asked}, got {value!r}"
+        )
+    layer = Layer(value)
+    if layer is Layer.EXECUTION:
+        for signal in condition.signals:
+            if signal in SIGNALS and SIGNALS[signal].source != DRIVE_STATE:
+                known = ", ".join(n for n, s in SIGNALS.items() if s.source == DRIVE_STATE)
+                raise ConditionError(
+                    f"{place}: signal must be one that the injector measures ({known}) with layer"
+                    f" execution, got {signal!r}"
+                )
+    return layer
+
+
+def _speed_scale(value: Any, responses: tuple[Response, ...], place: str) -> float:
+    slows = Response.SLOW in responses
+    if not slows:
+        if value is not None:
+            raise ConditionError(
+                f"{place}: speed_scale must be left out without response slow, got {value!r}"
+            )
+        return 1.0
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not (is_number and SLOWEST <= value <= FASTEST):
+        raise ConditionError(
+            f"{place}: speed_scale must be from {SLOWEST:g} to {FASTEST:g} with response slow, got"
+            f" {value!r}"
+        )
+    return float(value)
+
+
+def _resumes(value: Any, responses: tuple[Response, ...], place: str) -> bool:
+    if not isinstance(value, bool):
+        raise ConditionError(f"{place}: resumes must be true or false, got {value!r}")
+    if value and Response.INTERRUPT not in responses:
+        raise ConditionError(
+            f"{place}: resumes must be left out without response interrupt, got {value!r}"
+        )
+    return value
+
+
+def _subtask(value: Any, responses: tuple[Response, ...], place: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise ConditionError(f"{place}: subtask must be a pattern that is not empty, got {value!r}")
+    if value != "*" and Response.COMPLETE not in responses:
+        raise ConditionError(
+            f"{place}: subtask must be left out without response complete, got {value!r}"
+        )
+    return value
 
 
 def _responses(value: Any, place: str) -> tuple[Response, ...]:

@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from kv_action_router.errors import ConditionError
-from kv_action_router.monitoring.response import Response, Severity, load_rules, parse_rules
+from kv_action_router.tasks.rule_file import load_rules, parse_rules
+from kv_action_router.tasks.rules import Layer, Response, Severity, execution_rules
 from kv_action_router.tasks.signals import SIGNALS
 
 SHIPPED = Path(__file__).parents[2] / "config" / "conditions.yaml"
@@ -21,6 +22,7 @@ ROW: dict[str, Any] = {
     "limit": 70.0,
     "clear_limit": 65.0,
     "held_ms": 100,
+    "layer": "execution",
     "response": "derate",
     "severity": "warning",
     "error_code": 522,
@@ -40,13 +42,30 @@ def test_a_row() -> None:
     assert rule.describe("", 71.25).startswith("the robot is at")
 
 
+def test_what_lasts_and_what_ends() -> None:
+    base = {key: ROW[key] for key in ROW if key != "layer"}
+    row = {**base, "response": ["slow", "interrupt"], "speed_scale": 0.3, "resumes": True}
+    (rule,) = parse_rules({"conditions": [row]})
+    assert (rule.layer, rule.speed_scale, rule.resumes, rule.lasts) == (None, 0.3, True, True)
+    assert not rule.ends("grip_v1")
+    row = {**base, "layer": "task", "response": "complete", "subtask": "*grip*"}
+    (rule,) = parse_rules({"conditions": [row]})
+    assert rule.layer is Layer.TASK
+    assert not rule.lasts
+    assert rule.ends("door_grip_v2")
+    assert not rule.ends("door_pull_v1")
+    assert execution_rules(parse_rules({"conditions": [ROW, {**row, "name": "gripped"}]})) == (
+        parse_rules({"conditions": [ROW]})[0],
+    )
+
+
 def test_several_responses_and_predicates() -> None:
     row = {key: ROW[key] for key in ROW if key not in ("signal", "op", "limit", "clear_limit")}
     row["all"] = [
         {"signal": "tracking_error", "op": ">", "limit": 0.1},
         {"signal": "joint_speed", "op": "<", "limit": 0.01},
     ]
-    row["response"] = ["invalidate", "brake"]
+    row["layer"], row["response"] = "behavior", ["invalidate", "brake"]
     (rule,) = parse_rules({"conditions": [row]})
     assert rule.condition.signals == ("tracking_error", "joint_speed")
     assert rule.responses == (Response.INVALIDATE, Response.BRAKE)
@@ -62,6 +81,19 @@ def test_several_responses_and_predicates() -> None:
         ({"response": ["none", "brake"]}, ("response", "none only alone")),
         ({"response": ["brake", "brake"]}, ("response", "distinct")),
         ({"response": None}, ("response", "None")),
+        ({"layer": None}, ("layer", "execution", "derate", "None")),
+        ({"layer": "task"}, ("layer", "execution", "'task'")),
+        ({"response": "brake"}, ("layer", "left out", "'execution'")),
+        ({"response": ["derate", "complete"]}, ("layer", "two rows")),
+        ({"signal": "wrench_force"}, ("signal", "injector", "drive_load", "'wrench_force'")),
+        ({"speed_scale": 0.5}, ("speed_scale", "slow", "0.5")),
+        ({"response": ["derate", "slow"]}, ("speed_scale", "0.05 to 0.95", "None")),
+        ({"response": ["derate", "slow"], "speed_scale": 1.0}, ("speed_scale", "1.0")),
+        ({"response": ["derate", "slow"], "speed_scale": True}, ("speed_scale", "True")),
+        ({"resumes": True}, ("resumes", "interrupt", "True")),
+        ({"resumes": "yes"}, ("resumes", "true or false", "'yes'")),
+        ({"subtask": "grip*"}, ("subtask", "complete", "'grip*'")),
+        ({"subtask": ""}, ("subtask", "''")),
         ({"severity": "bad"}, ("severity", "info, warning, error, fatal", "'bad'")),
         ({"severity": 2}, ("severity", "2")),
         ({"error_code": 422}, ("error_code", "500 to 599", "422")),
