@@ -4,12 +4,17 @@ A limit goes down only, by one step a fault, and never below a share of a slot o
 that no step touches. So no sequence of faults takes it out of its bounds, whoever applies the
 steps and wherever the value has been in between. It comes back only when somebody goes back to an
 earlier version.
+
+Only efforts are limited that way: a drive that may give less lags behind and is seen to. A lower
+limit of speed or acceleration would make the injector refuse motions that are planned for more.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+
+import numpy as np
 
 from kv_action_router.contracts import SLOT, Float32Array
 
@@ -19,7 +24,7 @@ class Lesson(Enum):
 
     STALL = "stall"  # it pushed against what does not yield
     SLIP = "slip"  # its wheel lost its grip
-    HEAT = "heat"  # it got hot although it was not derated
+    HEAT = "heat"  # it got hot, and has cooled down since
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,36 +33,32 @@ class Adjustment:
 
     Attributes:
         slot: limit that goes down.
-        step: that the limit is multiplied by.
         floor: share that it never goes below ...
         of: ... of this slot; empty = of 1.
+        step: that the limit is multiplied by.
         along: slots that keep their ratio to the limit.
         unit: of the limit, for people.
     """
 
     slot: str
-    step: float
     floor: float
     of: str
-    along: tuple[str, ...]
-    unit: str
+    step: float
+    along: tuple[str, ...] = ()
+    unit: str = ""
 
     def lowest(self, row: Float32Array) -> float:
         """Return what the limit never goes below."""
         return self.floor * (float(row[SLOT[self.of]]) if self.of else 1.0)
 
 
+_EFFORT = ("stage_effort_limit", 0.5, "protective_effort_limit")
+# A drive that pushes less must be recognized as stalled earlier.
+_STALL_TOO = ("stall_effort",)
 ADJUSTMENTS: dict[Lesson, Adjustment] = {
-    # A weaker push is recognized as a stall earlier: the stall's own limit goes down with it.
-    Lesson.STALL: Adjustment(
-        "stage_effort_limit", 0.9, 0.5, "protective_effort_limit", ("stall_effort",), "N m"
-    ),
-    # What a wheel can carry falls with the square of the speed in curves and over bumps.
-    Lesson.SLIP: Adjustment(
-        "stage_velocity_limit", 0.9, 0.5, "protective_velocity_limit", (), "rad/s"
-    ),
-    # The next time it is hot it gets less.
-    Lesson.HEAT: Adjustment("derated_share", 0.95, 0.4, "", (), ""),
+    Lesson.STALL: Adjustment(*_EFFORT, 0.9, _STALL_TOO, "N m"),
+    Lesson.SLIP: Adjustment(*_EFFORT, 0.9, _STALL_TOO, "N m"),
+    Lesson.HEAT: Adjustment("derated_share", 0.4, "", 0.95),
 }
 
 
@@ -69,7 +70,7 @@ def adjust(row: Float32Array, lesson: Lesson) -> str:
     adjustment = ADJUSTMENTS[lesson]
     index = SLOT[adjustment.slot]
     before, lowest = float(row[index]), adjustment.lowest(row)
-    after = max(lowest, before * adjustment.step)
+    after = float(np.float32(max(lowest, before * adjustment.step)))  # as it will stand there
     if not after < before:
         return ""
     row[index] = after

@@ -3,7 +3,8 @@
 A value *dies* only through a physical predicate: temperature, protective clamp, stall, a jump of
 the wheel speed, or a row of the response table that hits the execution layer. Then its confidence
 bit falls; a hot drive also switches to its stored derated share. A drive's own limits are slots of
-its value, the rows hold for all drives; whatever is crossed first counts.
+its value, the rows hold for all drives; whatever is crossed first counts. What stays of stall, slip
+and heat when they are over is in ``adjustment``.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from kv_action_router.contracts import (
     ImuSample,
     JointSample,
 )
+from kv_action_router.injection.adjustment import Lesson, adjust
 from kv_action_router.injection.execution_conditions import Finding
 from kv_action_router.tasks.rules import Response
 
@@ -187,20 +189,34 @@ class ExecutionLayer:
     def _set(
         self, drive: str, faults: DriveFault, value: ExecutionValue, reason: str
     ) -> ExecutionValue:
-        if faults == self.fault(drive):
+        before = self.fault(drive)
+        if faults == before:
             return value
         self._faults[drive] = faults
         index = value.drives.index(drive)
-        row = value.slots[index]
-        derating = row[_DERATED_SHARE] if faults & _HOT else np.float32(1.0)
-        trusted = faults == DriveFault.NONE
-        if row[_DERATING] == derating and value.confident[index] == trusted:
-            return value  # another fault stands against the drive already
         slots = value.slots.copy()
-        slots[index, _DERATING] = derating
+        row = slots[index]
+        row[_DERATING] = row[_DERATED_SHARE] if faults & _HOT else 1.0
+        steps = [step for lesson in _lessons(before, faults) if (step := adjust(row, lesson))]
+        trusted = faults == DriveFault.NONE
+        if value.confident[index] == trusted and np.array_equal(row, value.slots[index]):
+            return value  # another fault stands against the drive already
         confident = value.confident.copy()
         confident[index] = trusted
-        return _next(value, slots, confident, reason)
+        return _next(value, slots, confident, "; ".join([reason, *steps]))
+
+
+def _lessons(before: DriveFault, after: DriveFault) -> list[Lesson]:
+    """Return what the change of a drive's faults teaches."""
+    begun = after & ~before
+    lessons = []
+    if begun & DriveFault.STALL:
+        lessons.append(Lesson.STALL)
+    if begun & DriveFault.WHEEL_JUMP:
+        lessons.append(Lesson.SLIP)
+    if before & _HOT and not after & _HOT:
+        lessons.append(Lesson.HEAT)
+    return lessons
 
 
 def acceleration_trim(
