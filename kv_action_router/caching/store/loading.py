@@ -24,7 +24,7 @@ class Loader:
     def __init__(self, entries: EntryTable, domains: Domains) -> None:
         self._entries = entries
         self._domains = domains
-        self._layouts: dict[str, Layout | str] = {}  # a text: why it is refused
+        self._layouts: dict[bytes, Layout | str] = {}  # a text: why it is refused
 
     def load(self, store: CacheStore) -> int:
         """Load what is good, quarantine what is not, share what was shared; return the entries.
@@ -39,7 +39,7 @@ class Loader:
         loaded = 0
         refused: list[tuple[Row, str]] = []
         for rows in store.rows():
-            by_layout: dict[str, list[Row]] = {}
+            by_layout: dict[bytes, list[Row]] = {}
             for row in rows:
                 by_layout.setdefault(row[7], []).append(row)
             for text, same in by_layout.items():
@@ -86,7 +86,7 @@ class Loader:
             block.part("target") if layout.has_target else None,
         )
 
-    def _layout(self, text: str) -> Layout | str:
+    def _layout(self, text: bytes) -> Layout | str:
         found = self._layouts.get(text)
         if found is None:
             try:

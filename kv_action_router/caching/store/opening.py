@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import struct
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +24,7 @@ from typing import Any
 
 from kv_action_router.caching.store import schema
 from kv_action_router.caching.store.record import Row
-from kv_action_router.caching.store.salvage import Salvaged, salvage
+from kv_action_router.caching.store.salvage import Salvaged, first_page, salvage
 from kv_action_router.caching.store.state import (
     PROGRESS,
     StateRow,
@@ -100,8 +101,8 @@ def _open_good(path: Path) -> Opened:
     if fresh:
         with contextlib.suppress(FileNotFoundError):  # it belongs to a file that is gone
             path.with_name(path.name + "-wal").unlink()
-    elif _head(path) != schema.MAGIC:
-        raise _DamagedError("it does not begin as a database does")
+    else:
+        _look_at_head(path)
     try:
         connection = schema.connect(path)
     except sqlite3.DatabaseError as error:
@@ -109,7 +110,8 @@ def _open_good(path: Path) -> Opened:
             raise
         raise _DamagedError(str(error)) from error
     try:
-        before = None if fresh else _examine(connection, path)
+        if not fresh:
+            _examine(connection)
         version = schema.migrate(connection)
         connection.execute("BEGIN IMMEDIATE")  # a file that can only be read refuses this
         connection.execute("ROLLBACK")
@@ -123,26 +125,50 @@ def _open_good(path: Path) -> Opened:
     except Exception:
         connection.close()
         raise
-    migrated = version if before is not None and version < schema.VERSION else None
+    migrated = version if 0 < version < schema.VERSION else None
     notes = [] if migrated is None else [f"migrated from version {version} to {schema.VERSION}"]
     return Opened(connection, stored=True, notes=notes, migrated_from=migrated)
 
 
-def _examine(connection: sqlite3.Connection, path: Path) -> int:
-    """Return the version of a file that is whole and ours."""
-    ours = schema.pragma(connection, "application_id") == schema.APPLICATION_ID
-    version = int(schema.pragma(connection, "user_version"))
-    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    if not ours and not tables:
-        return 0  # killed between its making and its first table
-    if (not ours or version > schema.VERSION) and not _says_ours(path):
-        raise _NotOursError(
-            f"was written by a newer version (schema {version}, this one knows {schema.VERSION})"
-            if ours
-            else "is another program's database"
-        )
+def _look_at_head(path: Path) -> None:
+    """Let nothing be opened, and so changed, that is not ours."""
+    with path.open("rb") as file:
+        page = file.read(schema.PAGE_SIZE)
+    if not page.startswith(schema.MAGIC):
+        raise _DamagedError("it does not begin as a database does")
+    ours, version, tables = _head(page)
     if not ours or not 0 < version <= schema.VERSION:
+        ours, version, tables = _head(first_page(path))  # which may stand in the log only
+    if ours and 0 < version <= schema.VERSION:
+        return
+    if not ours and not version and not tables:
+        return  # killed between its making and its first table
+    if _says_ours(path):
         raise _DamagedError("its header is damaged")
+    raise _NotOursError(
+        f"was written by a newer version (schema {version}, this one knows {schema.VERSION})"
+        if ours
+        else "is another program's database"
+    )
+
+
+def _head(page: bytes) -> tuple[bool, int, int]:
+    """Return what a database's first page says: whether it is ours, its version, its tables."""
+    page = page.ljust(105, b"\0")
+    (version,) = struct.unpack_from(">I", page, 60)
+    (application,) = struct.unpack_from(">I", page, 68)
+    (tables,) = struct.unpack_from(">H", page, 103)
+    return application == schema.APPLICATION_ID, version, tables
+
+
+def _examine(connection: sqlite3.Connection) -> None:
+    """Find out whether SQLite can read all of a file of ours.
+
+    Raises:
+        _DamagedError, sqlite3.DatabaseError: it cannot.
+    """
+    if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        return
     verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     if verdict != "ok":
         raise _DamagedError(str(verdict).splitlines()[-1])
@@ -151,7 +177,6 @@ def _examine(connection: sqlite3.Connection, path: Path) -> int:
     count = connection.execute("SELECT count(*) FROM entry").fetchone()[0]
     if expected is not None and expected != count:
         raise _DamagedError(f"it should hold {expected} entries, and holds {count}")
-    return version
 
 
 def _says_ours(path: Path) -> bool:
@@ -278,8 +303,3 @@ def _in_memory(found: Salvaged, reason: str) -> Opened:
     except sqlite3.Error as error:
         raise StoreError(f"no database can be made in memory: {error}") from error
     return _report(Opened(connection, stored=False, notes=[reason]), found)
-
-
-def _head(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(len(schema.MAGIC))

@@ -3,10 +3,11 @@
     row = (entry_id, version, successes, failures, failures_in_row, confident, last_used,
            layout, numbers, checksum)
 
-``layout`` is JSON: where the entry is a candidate, and the shape of its numbers. ``numbers`` is
-little-endian: the key (64 float32), then float64: phase, decay (d), target (7, if there is one),
-knots (n + k + 1), coefficients (n, d), rows one after the other. An entry whose behavior was thrown
-away has no columns, and its numbers end with the key. Nothing here depends on a hash seed.
+``layout`` is JSON (UTF-8): where the entry is a candidate, and the shape of its numbers.
+``numbers`` is little-endian: the key (64 float32), then float64: phase, decay (d), target (7, if
+there is one), knots (n + k + 1), coefficients (n, d), rows one after the other. An entry whose
+behavior was thrown away has no columns, and its numbers end with the key. Nothing here depends on
+a hash seed.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ import numpy as np
 from kv_action_router.contracts import KEY_SIZE, BehaviorValue, Float32Array, FloatArray, Pose
 from kv_action_router.errors import EntryInvalidError
 
-Row = tuple[int, int, int, int, int, int, int, str, bytes, int]
+Row = tuple[int, int, int, int, int, int, int, bytes, bytes, int]
 
 KEY_BYTES = 4 * KEY_SIZE
 TARGET_SIZE = 7
-LARGEST_LAYOUT = 65_536  # characters of the JSON
+LARGEST_LAYOUT = 65_536  # bytes of the JSON
 _COUNTERS = struct.Struct("<7q")
 _FIELDS = ("domain", "encoder_id", "intent_id", "subtask", "dimensions", "degree", "points")
 
@@ -77,11 +78,11 @@ class Layout:
         values = self.parts["coefficients"].stop if self.dimensions else 0
         return int(KEY_BYTES + 8 * values)
 
-    def text(self) -> str:
+    def text(self) -> bytes:
         """Return the layout as canonical JSON."""
         content = {name: getattr(self, name) for name in _FIELDS}
         content["target"] = self.has_target
-        return json.dumps(content, separators=(",", ":"), ensure_ascii=False)
+        return json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
 
     @staticmethod
     def read(text: Any) -> Layout:
@@ -90,8 +91,8 @@ class Layout:
         Raises:
             EntryInvalidError: it describes none.
         """
-        if not isinstance(text, str) or len(text) > LARGEST_LAYOUT:
-            raise EntryInvalidError(f"layout must be JSON of at most {LARGEST_LAYOUT} characters")
+        if not isinstance(text, bytes) or len(text) > LARGEST_LAYOUT:
+            raise EntryInvalidError(f"layout must be JSON of at most {LARGEST_LAYOUT} bytes")
         try:
             content = json.loads(text)
             names = [content[name] for name in _FIELDS[:4]]
@@ -218,10 +219,10 @@ def checksum(fields: tuple[Any, ...]) -> int:
         EntryInvalidError: a column has a type or size that no entry has.
     """
     try:
-        head = _COUNTERS.pack(*fields[:7]) + fields[7].encode()
+        head = _COUNTERS.pack(*fields[:7]) + fields[7]
         return zlib.crc32(fields[8], zlib.crc32(head))
-    except (struct.error, AttributeError, TypeError, UnicodeError) as error:
-        raise EntryInvalidError("row must hold seven integers, a text and bytes") from error
+    except (struct.error, TypeError) as error:
+        raise EntryInvalidError("row must hold seven integers and two pieces of bytes") from error
 
 
 def is_whole(row: tuple[Any, ...]) -> bool:

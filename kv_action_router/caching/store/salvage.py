@@ -64,6 +64,11 @@ def salvage(path: Path) -> Salvaged:
     return found
 
 
+def first_page(path: Path) -> bytes:
+    """Return the first page of a file as its log leaves it."""
+    return _Pages(path).page(1)
+
+
 def _age(row: tuple[Any, ...]) -> tuple[int, int, int]:
     return row[1], row[2] + row[3], row[6]
 
@@ -82,7 +87,7 @@ class _Pages:
     def records(self) -> Iterator[tuple[int, tuple[Any, ...]]]:
         """Yield row id and columns of every record in a table's leaf page that can be read."""
         for number in range(1, self._count + 1):
-            page = self._page(number)
+            page = self.page(number)
             start = 100 if number == 1 else 0
             if len(page) < start + 8 or page[start] != _TABLE_LEAF:
                 continue
@@ -94,7 +99,8 @@ class _Pages:
                 except (IndexError, struct.error, ValueError, UnicodeError):
                     continue  # not a record, or one whose page ends too early
 
-    def _page(self, number: int) -> bytes:
+    def page(self, number: int) -> bytes:
+        """Return a page, numbered from 1; less than a page where the file ends."""
         if number in self._log:
             return self._log[number]
         return self._file[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
@@ -131,7 +137,7 @@ class _Pages:
         (following,) = struct.unpack_from(">I", page, place + local)
         missing = size - local
         while missing > 0:
-            overflow = self._page(following) if 0 < following <= self._count else b""
+            overflow = self.page(following) if 0 < following <= self._count else b""
             (following,) = struct.unpack_from(">I", overflow)
             parts.append(overflow[4 : 4 + missing])
             missing -= PAGE_SIZE - 4

@@ -38,7 +38,7 @@ MIGRATIONS = (
         failures_in_row INTEGER NOT NULL,
         confident INTEGER NOT NULL,
         last_used INTEGER NOT NULL,
-        layout TEXT NOT NULL,
+        layout BLOB NOT NULL,
         numbers BLOB NOT NULL,
         checksum INTEGER NOT NULL
     );
@@ -71,6 +71,8 @@ def connect(path: Path | str) -> sqlite3.Connection:
         sqlite3.Error: it is no database, is damaged, or cannot be written.
     """
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=1.0)
+    # A damaged text must not end a query: its checksum says what it is.
+    connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
     try:
         connection.execute(f"PRAGMA page_size={PAGE_SIZE}")
         connection.execute("PRAGMA locking_mode=EXCLUSIVE")  # no -shm file, which may be truncated

@@ -138,4 +138,8 @@ def _execution(content: Any) -> StoredExecution:
 
 
 def _checksum(name: str, text: str) -> int:
-    return zlib.crc32(text.encode(), zlib.crc32(name.encode()))
+    return zlib.crc32(_bytes(text), zlib.crc32(_bytes(name)))
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

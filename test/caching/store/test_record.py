@@ -82,7 +82,7 @@ def test_any_flipped_bit_is_seen(record: EntryRecord, data: st.DataObject) -> No
 
 @pytest.mark.parametrize(
     ("column", "value"),
-    [(0, None), (1, "1"), (7, b"{}"), (8, "text"), (8, None), (9, "x"), (3, 2**64)],
+    [(0, None), (1, "1"), (7, "{}"), (8, "text"), (8, None), (9, "x"), (3, 2**64)],
 )
 def test_other_types_are_not_whole(build, column: int, value: object) -> None:
     row = list(entry(build).row())
@@ -92,10 +92,10 @@ def test_other_types_are_not_whole(build, column: int, value: object) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "{}", "null", "[" * 10_000, 7, "x" * 70_000,
-     '{"domain":1,"encoder_id":"","intent_id":"","subtask":"","dimensions":[],"degree":0,"points":0,"target":false}',
-     '{"domain":"","encoder_id":"","intent_id":"","subtask":"","dimensions":[],"degree":-1,"points":0,"target":false}',
-     '{"domain":"","encoder_id":"","intent_id":"","subtask":"","dimensions":[],"degree":0,"points":1e9,"target":false}'],
+    [b"", b"[]", b"{}", b"null", b"[" * 10_000, 7, b"x" * 70_000, b"\xff", "{}",
+     b'{"domain":1,"encoder_id":"","intent_id":"","subtask":"","dimensions":[],"degree":0,"points":0,"target":false}',
+     b'{"domain":"","encoder_id":"","intent_id":"","subtask":"","dimensions":[],"degree":-1,"points":0,"target":false}',
+     b'{"domain":"","encoder_id":"","intent_id":"","subtask":"","dimensions":[],"degree":0,"points":1e9,"target":false}'],
 )  # fmt: skip
 def test_what_is_no_layout_is_refused(text: object) -> None:
     with pytest.raises(EntryInvalidError, match="layout must"):
