@@ -37,20 +37,42 @@ class Box:
         touched_by: shape of the robot that touched it first since then; empty = none.
     """
 
-    def __init__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+    def __init__(self, model: mujoco.MjModel, data: mujoco.MjData, target_radius: float) -> None:
+        """Find it in a scene.
+
+        Args:
+            model, data: of the scene.
+            target_radius: the target is to be seen and touched, with this much around it [m].
+        """
         self._model, self._data = model, data
+        self._margin = target_radius
         self._geom = int(model.geom(BOX_GEOM).id)
-        self._mocap = int(model.body_mocapid[model.body(BOX_BODY).id])
+        body = model.body(BOX_BODY).id
+        self._mocap = int(model.body_mocapid[body])
+        self._bounds = int(model.body_bvhadr[body])
         self.present = False
         self.contact_steps = 0
         self.touched_by = ""
 
-    def place(self, x: float, y: float, size: FloatArray, yaw: float = 0.0) -> None:
+    def covers(self, place: FloatArray) -> bool:
+        """Say whether a target with its center at x, y [m] (2,) would stick in the box."""
+        if not self.present:
+            return False
+        half, position, (w, _, _, z) = self._state()
+        cosine, sine = w * w - z * z, 2.0 * w * z
+        dx, dy = place[0] - position[0], place[1] - position[1]
+        along, across = cosine * dx + sine * dy, cosine * dy - sine * dx
+        return bool(abs(along) < half[0] + self._margin and abs(across) < half[1] + self._margin)
+
+    def place(
+        self, x: float, y: float, size: FloatArray, target: FloatArray, yaw: float = 0.0
+    ) -> None:
         """Put the box on the table.
 
         Args:
             x, y: middle of its footprint, base frame [m].
             size: edges along its own x, y, z [m] (3,).
+            target: where the target is now [m] (3,).
             yaw: turn about z [rad].
 
         Raises:
@@ -63,16 +85,18 @@ class Box:
             raise InputError("yaw", "finite", yaw)
         if not math.hypot(x, y) <= _FARTHEST:
             raise InputError("position", f"at most {_FARTHEST} m from the base", (x, y))
-        before = self._state()
+        before, was_present = self._state(), self.present
         half = 0.5 * size
         quaternion = np.array((math.cos(yaw / 2), 0.0, 0.0, math.sin(yaw / 2)))
         self._put(half, np.array((x, y, half[2])), quaternion)
-        touched = self._touched()
+        self.present = True
+        touched = "the target" if self.covers(target) else self._touched()
         if touched:
             self._put(*before)
+            self.present = was_present
             mujoco.mj_forward(self._model, self._data)
             raise InputError("position", "free", f"({x:g}, {y:g}) m, where {touched} is")
-        self.present, self.contact_steps, self.touched_by = True, 0, ""
+        self.contact_steps, self.touched_by = 0, ""
 
     def remove(self) -> None:
         """Take the box away, if it is there."""
@@ -98,7 +122,8 @@ class Box:
         model, data = self._model, self._data
         model.geom_size[self._geom] = half
         model.geom_rbound[self._geom] = float(np.linalg.norm(half))
-        model.geom_aabb[self._geom] = (0.0, 0.0, 0.0, *half)
+        # The search for contacts keeps bounds of its own.
+        model.geom_aabb[self._geom] = model.bvh_aabb[self._bounds] = (0.0, 0.0, 0.0, *half)
         data.mocap_pos[self._mocap] = position
         data.mocap_quat[self._mocap] = quaternion
 

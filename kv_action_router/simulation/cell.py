@@ -103,7 +103,7 @@ class RobotCell:
         self.contacts: list[Contact] = []
         self.force = 0.0
         self._step_ns = round(plant.dt * 1e9)
-        self._placement = TargetPlacement(config, Reach(robot), generator)
+        self._placement = TargetPlacement(config, Reach(robot), generator, plant.box.covers)
         self._joints = JointSensors(config, robot.n, generator)
         self._wrench = WrenchSensor(plant.model, plant.data, config, generator)
         self._imu = ImuSensor(plant.model, plant.data, config, generator)

@@ -59,7 +59,7 @@ class SimulationNode(Node):
         generator = np.random.default_rng(config.seed)
         self.plant = Plant(config, robot.home, robot.velocity_limit)
         names = self.plant.drives.names
-        self._placement = TargetPlacement(config, Reach(robot), generator)
+        self._placement = TargetPlacement(config, Reach(robot), generator, self.plant.box.covers)
         self._placements = 0
         self._tip = self.plant.tip  # replaced, never written to, by the physics thread
         self._target = self.plant.target

@@ -44,6 +44,7 @@ class TargetPlacement:
         config: SimulationConfig,
         reachable: Callable[[FloatArray], bool],
         generator: np.random.Generator,
+        covered: Callable[[FloatArray], bool] = lambda _: False,
     ) -> None:
         """Prepare.
 
@@ -51,6 +52,7 @@ class TargetPlacement:
             config: region, camera and clearance.
             reachable: whether the tip, tool down, gets to a position in the base frame [m] (3,).
             generator: source of random places.
+            covered: whether something stands where a target is to lie, x and y [m] (2,).
         """
         self._x = (config.target_x[0], config.target_x[1])
         self._y = (config.target_y[0], config.target_y[1])
@@ -61,6 +63,7 @@ class TargetPlacement:
         self._camera = CameraModel.of(config)
         self._reachable = reachable
         self._generator = generator
+        self._covered = covered
 
     def random(self, present: FloatArray, tip: FloatArray) -> FloatArray:
         """Return a random place, x and y of the target's center [m] (2,).
@@ -121,6 +124,8 @@ class TargetPlacement:
         top = np.array([place[0], place[1], self._height])
         if not self._in_view(top):
             raise InputError("pose.position", "inside the camera's view", place.tolist())
+        if self._covered(place):
+            raise InputError("pose.position", "free of the box", place.tolist())
         self._refuse_near("tip to be", top, tip)
         above = top + np.array([0.0, 0.0, self._approach])
         if not (self._reachable(top) and self._reachable(above)):

@@ -76,7 +76,7 @@ class Plant:
             names, effort_limit, velocity_limit, torque_constant, thermal, config.command_timeout
         )
         self.truth = ContactTruth(self.model)
-        self.box = Box(self.model, data)
+        self.box = Box(self.model, data, config.target_radius)
         self._friction = np.array(self.model.dof_frictionloss)
         self._friction_solref = np.array(self.model.dof_solref)
         self._friction_solimp = np.array(self.model.dof_solimp)
@@ -107,6 +107,10 @@ class Plant:
         self.data.mocap_pos[self._mocap] = (x, y, self._target_height)
         self.data.mocap_quat[self._mocap] = (np.cos(yaw / 2), 0.0, 0.0, np.sin(yaw / 2))
         self.truth.rearm()
+
+    def place_box(self, x: float, y: float, size: FloatArray, yaw: float = 0.0) -> None:
+        """Put the box on the table; arguments and errors as :meth:`Box.place`."""
+        self.box.place(x, y, size, self.target, yaw)
 
     def step(self, now_ns: int) -> Contact | None:
         """Advance one physics step; return the touch of the target that began in it, if any.
