@@ -16,6 +16,7 @@ from kv_action_router.caching.guards import Candidate, Guard, ask
 from kv_action_router.caching.index.base import FREE, Searcher
 from kv_action_router.caching.key_index import slice_similarities, worst_slice
 from kv_action_router.caching.layers.task import NO_BEHAVIOR, TaskEntry
+from kv_action_router.caching.partitions import ROBOT_TOLERANCE
 from kv_action_router.contracts import (
     ROBOT_SLICE,
     SUMMED_SLICE,
@@ -269,9 +270,7 @@ class Matcher:
         """Say which of domain, encoder, intent, subtask and robot left no candidate."""
         table = self._entries.partitions
         index = self._entries.tasks.index
-        counts = np.bincount(index.partitions[: index.end] - FREE)[
-            1:
-        ]  # the first counts free slots
+        counts = np.bincount(index.partitions[: index.end] - FREE)[1:]  # without the free slots
         filled = [table[int(number)] for number in np.flatnonzero(counts)]
         left = [p for p in filled if self._domains.may_read(question.domain, p.domain)]
         if not left:
@@ -283,4 +282,9 @@ class Matcher:
                 names = {getattr(p, field) for p in left}
                 return f"no entry of {field} {wanted!r} ({near(wanted, names)})"
             left = agreeing
-        return f"no entry of this robot in domain {question.domain!r} (robot slice differs)"
+        identity = question.vector[ROBOT_SLICE]
+        distance = min(float(np.abs(table.robot_slice(p.robot) - identity).max()) for p in left)
+        return (
+            f"no entry of this robot in domain {question.domain!r} "
+            f"(robot slice differs by {distance:.3g}, limit {ROBOT_TOLERANCE:g})"
+        )

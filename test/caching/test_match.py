@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from kv_action_router.caching.key_index import prepare_key
 from kv_action_router.caching.match import Answer
 from kv_action_router.contracts import SUMMED_SLICE, MissReason, UpdateOperation
+from kv_action_router.errors import KeyInvalidError
 
 
 def insert(manager, build, vector=None, **decision) -> int:
@@ -188,6 +190,53 @@ class TestEmpty:
         answer = ask(manager, build.vector(robot=99))
         assert answer.miss_reason == MissReason.EMPTY
         assert "robot slice differs" in answer.reason
+
+
+@pytest.mark.parametrize(("offset", "hit"), [(0.0005, True), (0.002, False)])
+def test_an_identity_outside_its_tolerance_is_a_miss_that_tells_the_distance(
+    build, offset: float, hit: bool
+) -> None:
+    manager = build.manager()
+    insert(manager, build)
+    key = build.vector()
+    key[60] += offset
+    answer = ask(manager, key)
+    assert answer.hit == hit
+    if not hit:
+        assert "differs by 0.002, limit 0.001" in answer.reason
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.3, 1.0])
+def test_the_distance_of_a_key_is_told_whether_it_hits_or_misses(build, noise: float) -> None:
+    manager = build.manager(target_minimum=-1.0)
+    insert(manager, build)
+    key = build.vector()
+    key[SUMMED_SLICE] += noise * np.random.default_rng(3).normal(size=56) / math.sqrt(56)
+    first, second = prepare_key(build.vector()), prepare_key(key)
+    cosine = float(first[SUMMED_SLICE] @ second[SUMMED_SLICE])
+    answer = ask(manager, key)
+    assert answer.similarity == pytest.approx(cosine, abs=1e-6)
+    assert answer.hit == (cosine > 0.85) == (noise < 1.0)
+    assert f"{cosine:.3f}" in answer.reason
+
+
+@pytest.mark.parametrize("insertion", [True, False])
+def test_zero_keys_are_refused_and_leave_every_ranking_as_it_was(build, insertion: bool) -> None:
+    manager = build.manager()
+    for seed in range(6):
+        insert(manager, build, build.vector(seed, 10 + seed, 20 + seed))
+    questions = [build.vector(seed, 10 + seed, 21 + seed) for seed in range(6)]
+    before = [(a.entry_id, a.similarity, a.margin) for a in (ask(manager, q) for q in questions)]
+    zero = np.zeros(64)
+    request = (
+        partial(manager.apply, build.update(vector=zero))
+        if insertion
+        else partial(ask, manager, zero)
+    )
+    with pytest.raises(KeyInvalidError, match="must not be zero"):
+        request()
+    after = [(a.entry_id, a.similarity, a.margin) for a in (ask(manager, q) for q in questions)]
+    assert before == after
 
 
 def test_a_behavior_thrown_away_is_no_hit_and_says_so(build) -> None:

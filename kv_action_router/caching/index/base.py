@@ -66,6 +66,11 @@ class KeyIndex(ABC):
         self.partitions[row] = partition
         self.changes += 1
 
+    def publish_all(self, rows: npt.NDArray[np.intp], partitions: npt.NDArray[np.int32]) -> None:
+        """Let searches find many rows (n,), each in its partition (n,)."""
+        self.partitions[rows] = partitions
+        self.changes += 1
+
     def withdraw(self, row: int) -> None:
         """Let no search find the row any more."""
         self.partitions[row] = FREE

@@ -49,6 +49,11 @@ class Graph:
         with self._lock:
             self._index.add(row, key, threads=1)
 
+    def add_all(self, rows: npt.NDArray[np.intp], keys: Float32Array) -> None:
+        """Insert many rows (n,) with their summed parts (n, 56), on all cores."""
+        with self._lock:
+            self._index.add(rows.astype(np.uint64), keys, threads=0)
+
     def remove(self, row: int) -> None:
         """Take a row out."""
         with self._lock:
@@ -87,10 +92,14 @@ class VectorIndex(KeyIndex):
     def publish(self, row: int, partition: int) -> None:
         """Let searches in a partition find the row."""
         super().publish(row, partition)
-        graph = self._graphs.get(partition)
-        if graph is None:
-            graph = self._graphs[partition] = Graph(self._answers)
-        graph.add(row, self.keys[row])
+        self._made(partition).add(row, self.keys[row])
+
+    def publish_all(self, rows: npt.NDArray[np.intp], partitions: npt.NDArray[np.int32]) -> None:
+        """Let searches find many rows (n,), each in its partition (n,)."""
+        super().publish_all(rows, partitions)
+        for partition in np.unique(partitions).tolist():
+            members = rows[partitions == partition]
+            self._made(partition).add_all(members, self.keys[members])
 
     def withdraw(self, row: int) -> None:
         """Let no search find the row any more."""
@@ -98,6 +107,12 @@ class VectorIndex(KeyIndex):
         super().withdraw(row)
         if partition != FREE:
             self._graphs[partition].remove(row)
+
+    def _made(self, partition: int) -> Graph:
+        graph = self._graphs.get(partition)
+        if graph is None:
+            graph = self._graphs[partition] = Graph(self._answers)
+        return graph
 
 
 class VectorSearcher:

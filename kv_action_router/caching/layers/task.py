@@ -127,8 +127,7 @@ class TaskLayer:
         self.successes[slots], self.failures[slots] = counters[:, 2], counters[:, 3]
         self.failures_in_row[slots], self.confident[slots] = counters[:, 4], counters[:, 5]
         self.last_used[slots] = counters[:, 6]
-        for slot, partition in zip(places, partitions.tolist(), strict=True):
-            self.index.publish(slot, partition)
+        self.index.publish_all(slots, partitions)
         self.slots.update(zip(counters[:, 0].tolist(), places, strict=True))
 
     def remove(self, entry_id: int) -> None:

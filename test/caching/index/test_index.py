@@ -70,6 +70,22 @@ class TestSearch:
         index.write(2, prepare_key(np.eye(64)[0] + 0.1))
         assert index.searcher().search(prepare_key(np.eye(64)[0] + 0.1), [0])[0] == 1
 
+    def test_rows_published_at_once_are_found_as_those_published_one_by_one(
+        self, kind: type[KeyIndex]
+    ) -> None:
+        keys = np.random.default_rng(8).normal(size=(40, 64))
+        partitions = np.arange(40, dtype=np.int32) % 3
+        single, many = filled(kind, keys, partitions.tolist()), kind(44)
+        for row, key in enumerate(keys):
+            many.write(row, prepare_key(key))
+        assert many.searcher().search(prepare_key(keys[0]), [0])[0] == -1
+        many.publish_all(np.arange(40), partitions)
+        for key in np.random.default_rng(9).normal(size=(20, 64)):
+            for wanted in ([0], [1, 2]):
+                question = prepare_key(key)
+                found = many.searcher().search(question, wanted)
+                assert found == single.searcher().search(question, wanted)
+
     def test_a_searcher_sees_what_changed_since_its_last_search(self, kind: type[KeyIndex]) -> None:
         index = filled(kind, np.eye(64)[:3] + 0.1, [0, 0, 1])
         searcher, question = index.searcher(), prepare_key(np.eye(64)[0] + 0.1)
