@@ -35,7 +35,10 @@ class Cause(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Invalidation:
-    """A request to throw entries away (``InvalidateCache``); ``domain`` empty = the robot's own."""
+    """A request to throw entries away (``InvalidateCache``); ``domain`` empty = the robot's own.
+
+    For the execution layer ``entry_id`` is the version to go back to, 0 = the one at activation.
+    """
 
     scope: int
     reason: str
@@ -57,13 +60,13 @@ class Invalidator:
         entries: EntryTable,
         domains: Domains,
         statistics: Statistics,
-        reset_execution: Callable[[str, str], int],
+        go_back: Callable[[str, str, int], int],
     ) -> None:
-        """Work on these; ``reset_execution(domain, reason)`` returns the number of drives."""
+        """Work on these; ``go_back(domain, reason, version)`` returns the number of drives."""
         self._entries = entries
         self._domains = domains
         self._statistics = statistics
-        self._reset_execution = reset_execution
+        self._go_back = go_back
 
     def apply(self, request: Invalidation) -> list[int] | int:
         """Throw away; return the entries (or, for the execution layer, the number of drives).
@@ -120,7 +123,7 @@ class Invalidator:
         if request.layer not in LAYERS:
             raise InputError("layer", f"one of {', '.join(LAYERS)}", request.layer[:80])
         if request.layer == "execution":
-            count = self._reset_execution(domain, reason)
+            count = self._go_back(domain, reason, request.entry_id)
             _count(self._statistics.of_execution(domain), request.cause, count)
             return count
         if request.layer == "task":

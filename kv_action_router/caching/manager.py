@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Sequence
 
@@ -38,7 +37,7 @@ from kv_action_router.contracts import (
     TaskKey,
     TaskState,
 )
-from kv_action_router.errors import EntryNotFoundError, RouterError
+from kv_action_router.errors import RouterError
 
 REMEMBERED = 256  # removed entries whose reason is kept
 
@@ -102,16 +101,15 @@ class CacheManager:
             config, self.entries, self.execution, self.domains, trust, self.counted
         )
         self._invalidator = Invalidator(
-            self.entries, self.domains, self.counted, self._reset_execution
+            self.entries, self.domains, self.counted, self.execution.go_back
         )
         self._searcher = self.entries.tasks.index.searcher()
         self.persistence = Persistence(self.entries, self.domains, self.execution, execution, clock)
         self._control = self.persistence.lock  # never taken by the data plane
         self.inspector = Inspector(self.entries, self.domains, self._control)
         self._clock = clock
-        self._initial_execution = execution
         if execution is not None:
-            self.execution.replace(config.own_domain, execution)
+            self.execution.begin(config.own_domain, execution)
 
     # --- data plane: one thread, no lock ---
 
@@ -275,25 +273,6 @@ class CacheManager:
             int((~value.confident).sum()) if value else 0,
             counters,
         )
-
-    def _reset_execution(self, domain: str, reason: str) -> int:
-        """Go back to the value at activation, as a new version; return the number of drives."""
-        initial = self._initial_execution
-        if initial is None or domain != self.config.own_domain:
-            return self.execution.drop(domain)
-        if self.execution.value(domain) is None:
-            raise EntryNotFoundError(f"domain must hold an execution value, got {domain!r}")
-        last = self.execution.last_version(domain)
-        self.execution.replace(
-            domain,
-            dataclasses.replace(
-                initial,
-                version=last + 1,
-                base_version=last,
-                provenance=f"{initial.provenance} (invalidated: {reason})",
-            ),
-        )
-        return len(initial.drives)
 
     def _remember(self, entry_ids: Sequence[int], reason: str) -> None:
         removed = self._keeper.removed

@@ -68,6 +68,13 @@ def _add_invalidate(verbs: Any) -> None:
             scope.add_argument("intent_id", help="of the entries")
         elif name == "layer":
             scope.add_argument("layer", help="task, behavior or execution")
+            scope.add_argument(
+                "--version",
+                dest="entry_id",
+                type=whole(64),
+                default=0,
+                help="of execution: go back to this version; default: the one at activation",
+            )
         if name == "domain":
             scope.add_argument("domain", help="whose entries go")
         elif name != "all":

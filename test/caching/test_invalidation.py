@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from kv_action_router.caching.invalidation import Cause, Invalidation, Scope
+from kv_action_router.caching.layers.execution import KEPT_VERSIONS
+from kv_action_router.contracts import SLOT, UpdateOperation
 from kv_action_router.errors import DomainError, EntryNotFoundError, InputError
 
 
@@ -71,7 +74,42 @@ def test_the_execution_value_goes_back_to_the_one_at_activation(manager, build) 
     manager.invalidate(Invalidation(Scope.LAYER, "gearbox changed", layer="execution"))
     value = manager.execution_value()
     assert (value.version, value.base_version) == (2, 1)
-    assert value.provenance == "file (invalidated: gearbox changed)"
+    assert value.provenance == "version 1 again: gearbox changed (file)"
+
+
+def test_the_execution_value_goes_back_to_a_version_that_is_kept(manager, build) -> None:
+    derating, limit = SLOT["derating"], SLOT["stage_effort_limit"]
+    at_first = manager.execution_value()
+    learned = []
+    for version in (2, 3):
+        slots = at_first.slots.copy()
+        slots[:, limit], slots[0, derating] = 1.0 / version, 0.5
+        value = build.execution(
+            version, version - 1, slots=slots, confident=np.array([False, True]), provenance="stall"
+        )
+        manager.apply(build.update(UpdateOperation.EXECUTION, execution=value))
+        learned.append(value)
+    for version, slots in ((2, learned[0].slots), (3, learned[1].slots), (0, at_first.slots)):
+        before = manager.execution_value().version
+        request = Invalidation(Scope.LAYER, "checked", layer="execution", entry_id=version)
+        assert manager.invalidate(request) == 2
+        value = manager.execution_value()
+        assert (value.version, value.base_version) == (before + 1, before)
+        assert value.slots[:, limit].tolist() == slots[:, limit].tolist()
+        assert value.slots[:, derating].tolist() == [1.0, 1.0]  # the injector sees what is hot
+        assert value.confident.tolist() == [True, True]
+        assert value.provenance.startswith(f"version {version or 1} again: checked (")
+    assert learned[0].slots[0, derating] == 0.5  # what is kept is not written into
+
+
+def test_a_version_that_is_not_kept_is_refused_and_the_kept_ones_are_named(manager, build) -> None:
+    for version in range(2, KEPT_VERSIONS + 5):
+        value = build.execution(version, version - 1)
+        manager.apply(build.update(UpdateOperation.EXECUTION, execution=value))
+    request = Invalidation(Scope.LAYER, "test", layer="execution", entry_id=3)
+    with pytest.raises(EntryNotFoundError, match=r"one that is kept \(5, 6, .*36\), got 3"):
+        manager.invalidate(request)
+    assert manager.execution_value().version == KEPT_VERSIONS + 4
 
 
 @pytest.mark.parametrize("cause", Cause)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
 
-from kv_action_router.contracts import ExecutionValue
+from kv_action_router.contracts import SLOT, ExecutionValue
 from kv_action_router.errors import (
     EntryInvalidError,
     EntryNotFoundError,
@@ -17,6 +18,8 @@ from kv_action_router.errors import (
 from kv_action_router.robots.execution_values import check_slots
 
 DRIVE_LIMIT = 64
+KEPT_VERSIONS = 32  # of each domain, the newest
+_DERATING = SLOT["derating"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +35,14 @@ class ExecutionLayer:
 
     Invariant: versions of a domain rise; a value made from an older version than the one in force
     is refused. One made from a version that was missed (the manager was restarted) is taken: the
-    live values are the injector's, and what it sends is newer than what is kept here.
+    live values are the injector's, and what it sends is newer than what is kept here. Of each
+    domain the value at activation and the newest versions are kept to go back to.
     """
 
     def __init__(self) -> None:
         self._values: dict[str, ExecutionValue] = {}
+        self._first: dict[str, ExecutionValue] = {}
+        self._kept: dict[str, deque[ExecutionValue]] = {}
         self._last_version: dict[str, int] = {}
         self._ticks: dict[str, ExecutionTicks] = {}
         self._seen: dict[str, tuple[int, int]] = {}
@@ -59,6 +65,15 @@ class ExecutionLayer:
         """Return the ticks counted in a domain."""
         return self._ticks.get(domain, ExecutionTicks())
 
+    def begin(self, domain: str, value: ExecutionValue) -> None:
+        """Take a domain's value at activation.
+
+        Raises:
+            EntryInvalidError, StaleVersionError: as :meth:`replace`.
+        """
+        self.replace(domain, value)
+        self._first[domain] = value
+
     def replace(self, domain: str, value: ExecutionValue) -> ExecutionValue:
         """Compare and set on ``base_version``; return the value now in force.
 
@@ -74,9 +89,45 @@ class ExecutionLayer:
             )
         if value.version <= last:
             raise StaleVersionError(f"version must be above {last}, got {value.version}")
-        self._values[domain] = value
-        self._last_version[domain] = value.version
+        self._put(domain, value)
         return value
+
+    def go_back(self, domain: str, reason: str, version: int = 0) -> int:
+        """Put an earlier version in force again, as a new one; return the number of drives.
+
+        Its drives are trusted again and not derated: whoever asks for it answers for them, and the
+        injector sees for itself what is hot. Without a value at activation, 0 throws away.
+
+        Args:
+            domain: whose.
+            reason: for people; becomes part of the provenance.
+            version: to go back to, may be the one in force; 0 = the value at activation.
+
+        Raises:
+            EntryNotFoundError: the domain holds no value, or the version is not kept; nothing was
+                changed.
+        """
+        if self.value(domain) is None:
+            raise EntryNotFoundError(f"domain must hold an execution value, got {domain!r}")
+        if version == 0 and domain not in self._first:
+            return self.drop(domain)
+        earlier = self._first[domain] if version == 0 else self._version(domain, version)
+        slots = earlier.slots.copy()
+        slots[:, _DERATING] = 1.0
+        slots.flags.writeable = False
+        last = self.last_version(domain)
+        self.replace(
+            domain,
+            dataclasses.replace(
+                earlier,
+                slots=slots,
+                confident=np.ones(len(earlier.drives), dtype=np.bool_),
+                version=last + 1,
+                base_version=last,
+                provenance=f"version {earlier.version} again: {reason} ({earlier.provenance})",
+            ),
+        )
+        return len(earlier.drives)
 
     def versions(self) -> dict[str, int]:
         """Return the last version of every domain that ever had one."""
@@ -90,7 +141,7 @@ class ExecutionLayer:
             last += 1
             value = dataclasses.replace(present, version=last, base_version=last - 1)
         if value is not None:
-            self._values[domain] = value
+            self._put(domain, value)
         self._last_version[domain] = last
 
     def drop(self, domain: str) -> int:
@@ -103,6 +154,22 @@ class ExecutionLayer:
         if value is None:
             raise EntryNotFoundError(f"domain must hold an execution value, got {domain!r}")
         return len(value.drives)
+
+    def _put(self, domain: str, value: ExecutionValue) -> None:
+        self._values[domain] = value
+        self._last_version[domain] = value.version
+        self._kept.setdefault(domain, deque(maxlen=KEPT_VERSIONS)).append(value)
+
+    def _version(self, domain: str, version: int) -> ExecutionValue:
+        kept = self._kept.get(domain, deque())
+        for value in kept:
+            if value.version == version:
+                return value
+        known = ", ".join(str(value.version) for value in kept)
+        raise EntryNotFoundError(
+            f"execution version must be 0 (at activation) or one that is kept ({known}), "
+            f"got {version}"
+        )
 
     def count_ticks(self, domain: str, ticks: int, confident_ticks: int) -> None:
         """Add what an injector's counters have grown by; counters that fell were restarted."""
