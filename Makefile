@@ -1,6 +1,6 @@
 # Two commands set everything up and run it: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test bench lint clean
+.PHONY: help setup build demo test test-faults bench lint clean
 
 CYCLES ?= 20
 BENCHMARKS := loop episode node_kills
@@ -11,7 +11,7 @@ TEST_ENVIRONMENT := ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST MUJOCO_GL=egl
 
 help:  ## This list
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
-	  while IFS='|' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
+	  while IFS='|' read -r name text; do printf '  make %-11s %s\n' "$$name" "$$text"; done
 
 setup:  ## Install what is missing into .venv and build the workspace in .ws; no work when nothing changed
 	@tools/setup.sh
@@ -23,6 +23,9 @@ demo: setup  ## Touch CYCLES=20 targets in the simulation; report in build/repor
 
 test: setup  ## All tests: the fast ones first, then real processes over DDS (PYTEST_ARGS=...)
 	@$(TEST_ENVIRONMENT) $(PYTHON_OF_WORKSPACE) -m pytest $(PYTEST_ARGS)
+
+test-faults: setup  ## Faults put into a moving system, one after another; report in build/reports/faults.json
+	@MUJOCO_GL=egl .venv/bin/python benchmarks/faults.py --check
 
 bench: setup  ## Benchmarks: loop, episode, kills; reports in build/reports (CHECK=1 fails on what falls short)
 	@failed=0; for name in $(BENCHMARKS); do \

@@ -49,6 +49,7 @@ setup(
             "failure_monitor = kv_action_router.monitoring.node:main",
             "simulation = kv_action_router.simulation.node:main",
             "soft_stages = kv_action_router.ros.composition:main",
+            "fault_proxy = kv_action_router.ros.fault_proxy:main",
             "kv_router = kv_action_router.cli.main:main",
             "demo = kv_action_router.cli.demo:main",
         ]

@@ -12,7 +12,7 @@ from rclpy.node import Node
 
 from kv_action_router.action import ExecuteTask
 from kv_action_router.errors import RouterError
-from kv_action_router.ros.topics import EXECUTE_TASK, PLACE_TARGET
+from kv_action_router.ros.topics import EXECUTE_TASK, PLACE_TARGET, RELEASE_STOP
 from kv_action_router.srv import PlaceTarget
 
 _SPIN_S = 0.05
@@ -52,7 +52,7 @@ def wait_until(
 
 
 class TaskClient:
-    """Client of ``execute_task`` and ``simulation/place_target``.
+    """Client of ``execute_task``, ``simulation/place_target`` and the release of the stop.
 
     The owner's executor is spun while waiting; callbacks of the same node go on.
     """
@@ -61,6 +61,7 @@ class TaskClient:
         self._executor = executor
         self._action = ActionClient(node, ExecuteTask, EXECUTE_TASK.name)
         self._place = node.create_client(PlaceTarget, PLACE_TARGET.name)
+        self._release = node.create_client(RELEASE_STOP.type, RELEASE_STOP.name)
 
     def wait(
         self,
@@ -115,6 +116,19 @@ class TaskClient:
         if not handle.accepted:
             raise RouterError(f"task {task!r} was rejected")
         return handle
+
+    def release_stop(self, timeout: float = 5.0) -> None:
+        """Release the stop.
+
+        Raises:
+            TimeOutError: no answer.
+            RouterError: the injector refused, with its reason.
+        """
+        future = self._release.call_async(RELEASE_STOP.type.Request())
+        self.wait(future.done, timeout, lambda: f"an answer of {RELEASE_STOP.name}")
+        answer = future.result()
+        if not answer.success:
+            raise RouterError(f"stop not released: {answer.message}")
 
     def execute(
         self, task: str, timeout: float, tick: Callable[[], None] = lambda: None

@@ -1,0 +1,285 @@
+"""A simulated system into which faults are put while the arm moves, one after another.
+
+    start -> ready -> (task -> arm is fast -> fault -> watch -> fault ends -> result -> release) ...
+
+What the arm does is measured on the drives' own joint states, before any proxy.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rclpy
+from action_msgs.msg import GoalStatus
+from rclpy.node import Node
+
+from kv_action_router.errors import RouterError
+from kv_action_router.monitoring.config import MonitorConfig
+from kv_action_router.msg import FailureEvent, Stop
+from kv_action_router.reporting.faults import FaultRecord, Motion
+from kv_action_router.reporting.records import RunRecord
+from kv_action_router.robots.model import RobotModel
+from kv_action_router.ros import qos, topics
+from kv_action_router.ros.observer import RunObserver
+from kv_action_router.ros.periodic import PeriodicThread
+from kv_action_router.ros.process import make_executor
+from kv_action_router.ros.readiness import wait_until_ready
+from kv_action_router.ros.streams import DataPlane
+from kv_action_router.ros.supervisor import Supervisor
+from kv_action_router.ros.system import System
+from kv_action_router.ros.task_client import TaskClient, TimeOutError
+from kv_action_router.ros.topics import Topic
+from kv_action_router.ros.wire import JointReader
+
+TASK = "touch_target"
+TARGETS = ((0.365, 0.0), (0.42, 0.12), (0.42, -0.12))  # [m] all of them seconds away from home
+JOINT_PERIOD = 0.002  # [s] of the simulated driver
+_MOTION_S, _TASK_S, _RESULT_S, _START_S = 10.0, 20.0, 25.0, 60.0
+_WATCH_S = 0.4  # behind the fault's end
+_POLL_S = 0.004
+_MOVES = 0.02  # [rad/s] twice the speed at rest
+
+
+@dataclass(frozen=True)
+class Injection:
+    """A fault to be put in.
+
+    Attributes:
+        name: for people and the report.
+        source: that a report must name; empty = none has to.
+        watchdog_ms: after which the fault can be known at all [ms].
+        duration: of the fault [s].
+        begin, end: put it in and take it out, on the bench.
+        may_die: process that the fault kills.
+    """
+
+    name: str
+    source: str
+    watchdog_ms: float
+    duration: float
+    begin: Callable[[FaultBench], None]
+    end: Callable[[FaultBench], None]
+    may_die: str = ""
+
+
+class MotionRecorder:
+    """Writes joint states down, on a thread of its own."""
+
+    def __init__(self, node: Node, topic: Topic, joints: tuple[str, ...]) -> None:
+        self._plane = DataPlane(node)
+        self._reader = self._plane.reader(topic, profile=qos.log_stream(), raw=True)
+        self._decode = JointReader()
+        self._joints = joints
+        self._rows: list[tuple[int, int, list[float], list[float]]] = []
+        self._thread = PeriodicThread(_POLL_S, self._take_all, _raise, name="motion")
+        self._thread.start()
+
+    @property
+    def speed(self) -> float:
+        """Speed of the fastest joint in the newest sample [rad/s]."""
+        return max(map(abs, self._rows[-1][3])) if self._rows else 0.0
+
+    def clear(self) -> None:
+        """Forget what was written down."""
+        self._rows = []
+
+    def motion(self) -> Motion:
+        """Return what was written down since the last :meth:`clear`."""
+        rows, n = list(self._rows), len(self._joints)
+        return Motion(
+            np.array([row[0] for row in rows], dtype=float),
+            np.array([row[1] for row in rows], dtype=float),
+            np.array([row[2] for row in rows], dtype=float).reshape(-1, n),
+            np.array([row[3] for row in rows], dtype=float).reshape(-1, n),
+        )
+
+    def stop(self) -> None:
+        """End."""
+        self._thread.stop()
+        self._plane.destroy()
+
+    def _take_all(self) -> None:
+        while (sample := self._reader.take()) is not None:
+            reading = self._decode.read(sample.message, sample.receipt_ns)
+            places = [reading.names.index(name) for name in self._joints]
+            position = [reading.position[place] for place in places]
+            velocity = [reading.velocity[place] for place in places]
+            self._rows.append((sample.receipt_ns, sample.number, position, velocity))
+
+
+class FaultBench:
+    """A running system and what is heard of it. Made by :func:`running`.
+
+    Attributes:
+        supervisor: of its processes.
+        node: that publishes and listens here.
+    """
+
+    def __init__(
+        self, supervisor: Supervisor, node: Node, executor: Any, joint_states: Topic
+    ) -> None:
+        model = RobotModel.load("ur5e")
+        self.supervisor = supervisor
+        self.node = node
+        self._client = TaskClient(node, executor)
+        self._limits = model.velocity_limit, model.acceleration_limit
+        self._recorder = MotionRecorder(node, joint_states, model.joint_names)
+        self._events: list[tuple[int, str, str]] = []  # (instant, source, text)
+        self._stopped_ns = 0
+        self._turn = 0
+        self._fault = node.create_publisher(
+            topics.FAULT.type, topics.FAULT.name, topics.FAULT.profile()
+        )
+        node.create_subscription(
+            FailureEvent, topics.FAILURE_EVENT.name, self._on_failure, qos.event()
+        )
+        node.create_subscription(Stop, topics.STOP.name, self._on_stop, qos.latched())
+        self.stop_publisher = node.create_publisher(Stop, topics.STOP.name, qos.latched())
+
+    def proxy(self, topic: str, fault: str) -> None:
+        """Tell the fault proxy what to do to a topic."""
+        self._fault.publish(topics.FAULT.type(data=f"{topic} {fault}"))
+
+    def prepare(self) -> None:
+        """Wait until the system can run a task, and the monitor judges heartbeats."""
+        observer = RunObserver(self.node, RunRecord())
+        observer.start()
+        try:
+            wait_until_ready(observer, self._client, self._none_has_died)
+        finally:
+            observer.stop()
+        settled = time.monotonic() + MonitorConfig().settle + 0.5
+        self._wait(lambda: time.monotonic() >= settled, _START_S, "the monitor to settle")
+
+    def inject(self, injection: Injection, speed: float) -> FaultRecord:
+        """Run a task, put a fault in once a joint is that fast [rad/s], and watch.
+
+        Raises:
+            RouterError: the arm did not move.
+        """
+        self._turn += 1
+        self._client.place_target(*TARGETS[self._turn % len(TARGETS)])
+        self._recorder.clear()
+        goal = self._client.begin(TASK, _TASK_S)
+        result = goal.get_result_async()
+        self._wait(lambda: self._recorder.speed >= speed, _MOTION_S, f"{speed} rad/s")
+        onset_speed, self._stopped_ns = self._recorder.speed, 0
+        self._events.clear()
+        onset = time.monotonic_ns()
+        injection.begin(self)
+        self._spin(injection.duration)
+        injection.end(self)
+        self._spin(_WATCH_S)
+        dead = [death.process for death in self.supervisor.deaths()]
+        if not self._stopped_ns:
+            with suppress(TimeOutError):
+                self._wait(lambda: result.done() or self._stopped_ns > 0, _RESULT_S, "the result")
+        motion = self._recorder.motion().since(onset)
+        ended = self._ended(result)
+        if not result.done():
+            goal.cancel_goal_async()
+        speeds, accelerations = motion.steps(JOINT_PERIOD)
+        rest_ns = motion.rest_ns()
+        return FaultRecord(
+            name=injection.name,
+            source=injection.source,
+            watchdog_ms=injection.watchdog_ms,
+            speed=onset_speed,
+            rest_ms=None if rest_ns is None else (rest_ns - onset) / 1e6,
+            position_step=float((speeds / self._limits[0]).max()),
+            velocity_step=float((accelerations / self._limits[1]).max()),
+            ended=ended,
+            reports=tuple(f"{source} {text}" for _, source, text in self._events),
+            named=any(injection.source in f"{s} {text}" for _, s, text in self._events),
+            moved_after_stop=self._moved_after_stop(motion, rest_ns),
+            died=tuple(name for name in dead if name != injection.may_die),
+        )
+
+    def recover(self) -> None:
+        """Release a stop and wait until the arm rests; what it can't, a fresh system must.
+
+        Raises:
+            RouterError: the stop was not released.
+        """
+        self._wait(lambda: self._recorder.speed <= _MOVES, _MOTION_S, "rest")
+        self._spin(0.5)
+        if self._stopped_ns:
+            self._client.release_stop()
+            self._stopped_ns = 0
+        self._spin(0.5)
+
+    def close(self) -> None:
+        """Stop to listen."""
+        self._recorder.stop()
+
+    def _ended(self, result: Any) -> str:
+        if result.done():
+            answer = result.result()
+            if answer.status == GoalStatus.STATUS_SUCCEEDED:
+                return "succeeded"
+            return f"failed: {answer.result.error_msg}"
+        return "was stopped" if self._stopped_ns else "did not end"
+
+    def _moved_after_stop(self, motion: Motion, rest_ns: int | None) -> bool:
+        if not self._stopped_ns or rest_ns is None:
+            return False
+        after = motion.since(max(rest_ns, self._stopped_ns))
+        rest = after.rest_ns()
+        return rest is not None and bool((after.since(rest).speed > _MOVES).any())
+
+    def _spin(self, duration: float) -> None:
+        end = time.monotonic() + duration
+        self._wait(lambda: time.monotonic() >= end, duration + _START_S, "time to pass")
+
+    def _wait(self, done: Callable[[], bool], timeout: float, what: str) -> None:
+        self._client.wait(done, timeout, lambda: what)
+
+    def _none_has_died(self) -> None:
+        for death in self.supervisor.deaths():
+            raise RouterError(str(death))
+
+    def _on_failure(self, message: FailureEvent) -> None:
+        text = f"[{message.error_code}] {message.error_msg}"
+        self._events.append((time.monotonic_ns(), message.source, text))
+
+    def _on_stop(self, message: Stop) -> None:
+        if message.engaged:
+            self._stopped_ns = time.monotonic_ns()
+            self._events.append((self._stopped_ns, message.source, f"stop: {message.reason}"))
+
+
+@contextmanager
+def running(system: System, log_folder: Path) -> Iterator[FaultBench]:
+    """Yield a bench whose system is ready; its processes have ended afterwards.
+
+    Raises:
+        RouterError: the system did not come up.
+    """
+    remaps = {k: v for process in system.processes for k, v in process.remaps.items()}
+    name = remaps.get(topics.JOINT_STATES.name, topics.JOINT_STATES.name)
+    with ExitStack() as stack:
+        supervisor = Supervisor([system], log_folder)
+        stack.callback(supervisor.stop)
+        supervisor.start()
+        context = rclpy.Context()
+        rclpy.init(args=[], context=context)
+        stack.callback(context.try_shutdown)
+        node = rclpy.create_node("fault_bench", context=context)
+        executor = make_executor(context)
+        executor.add_node(node)
+        stack.callback(executor.shutdown)
+        joint_states = Topic(name, topics.JOINT_STATES.type, topics.JOINT_STATES.profile)
+        bench = FaultBench(supervisor, node, executor, joint_states)
+        stack.callback(bench.close)
+        bench.prepare()
+        yield bench
+
+
+def _raise(error: Exception) -> None:
+    raise error
