@@ -148,8 +148,11 @@ def _nothing(_: FaultBench) -> None:
 
 def campaign() -> Iterator[tuple[str, System, Iterable[Injection]]]:
     """Yield name, system and faults of each run."""
-    plain = SYSTEMS["ur5e"](Arguments(store_path=IN_MEMORY)).with_parameters(
-        "behavior_synthesizer", {"velocity_share": VELOCITY_SHARE}
+    plain = (
+        SYSTEMS["ur5e"](Arguments(store_path=IN_MEMORY))
+        .with_parameters("behavior_synthesizer", {"velocity_share": VELOCITY_SHARE})
+        # a step that is seen is then the arm's and not the sensor's
+        .with_parameters("simulation", {"velocity_noise": 0.0})
     )
     for topic in SILENCES:
         yield topic, behind_proxy(plain, topic), [on_link(topic, fault) for fault in LINK_FAULTS]
