@@ -38,7 +38,8 @@ _PIECE_SPREAD = 0.015  # [m] of a piece's place on its pallet
 _LIGHT = (0.55, 1.1)  # dusk and noon, relative to the light that the table was described in
 _FLICKER = 0.02  # standard deviation of the light from piece to piece
 _INTERRUPTED, _CANCELED = 0.1, 0.1  # shares of cycles
-_EARLIEST, _LATEST = 0.15, 3.5  # [s] after the cycle's beginning
+_REACHING_IN = (0.15, 3.5)  # [s] after the cycle's beginning
+_TAKING_AWAY = (0.15, 0.9)  # [s] on the way to the piece
 _KNOCKED = (0.06, 0.10)  # [m] that a piece is moved by
 _WARM, _HOT = 45.0, 74.0  # [degC] of the drive that gets hot
 _HOT_WIDTH = 0.04  # share of the shift
@@ -94,11 +95,11 @@ def workpieces(cycles: int, seed: int) -> tuple[Workpiece, ...]:
         interrupted, canceled, moved_to = math.nan, math.nan, position
         disturbed = generator.random()
         if disturbed < _INTERRUPTED:
-            interrupted = float(generator.uniform(_EARLIEST, _LATEST))
+            interrupted = float(generator.uniform(*_REACHING_IN))
             if generator.random() < 0.5:
                 moved_to = _knocked(position, layer, generator)
         elif disturbed < _INTERRUPTED + _CANCELED:
-            canceled = float(generator.uniform(_EARLIEST, _LATEST))
+            canceled = float(generator.uniform(*_TAKING_AWAY))
         dusk, noon = _LIGHT
         light = noon - (noon - dusk) * math.sin(math.pi * share) ** 2
         light += _FLICKER * float(generator.standard_normal())
