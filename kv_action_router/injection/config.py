@@ -110,10 +110,14 @@ class InjectionConfig(Configuration):
         0.8, "share of the acceleration limit used when chunks run out", minimum=0.05, maximum=1.0
     )
     stop_deceleration: float = parameter(
-        1.0, "share of the acceleration limit used by a stop", minimum=0.05, maximum=1.0
+        # the rest is the controller's: what it corrects comes on top of the set-point's own
+        0.95,
+        "share of the acceleration limit used by a stop",
+        minimum=0.05,
+        maximum=1.0,
     )
     fail_safe_deceleration: float = parameter(
-        1.0, "share of the acceleration limit used by the fail-safe", minimum=0.05, maximum=1.0
+        0.95, "share of the acceleration limit used by the fail-safe", minimum=0.05, maximum=1.0
     )
     fail_safe_duration: float = parameter(
         0.020,
