@@ -1,9 +1,11 @@
 # Two commands set everything up and run it: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-faults bench lint clean
+.PHONY: help setup build demo test test-crash test-faults bench lint clean
 
 CYCLES ?= 20
-BENCHMARKS := loop episode node_kills
+# The floor is measured by the pipeline's benchmark, beside what is compared with it.
+BENCHMARKS := loop pipeline replan bandwidth startup reaction throughput episode node_kills
+ARGUMENTS_node_kills := --kills 2
 # -P: the checkout is not put on the path, where launch/ would pass for the launch package.
 PYTHON_OF_WORKSPACE := .venv/bin/python -P
 # Tests must not hear other robots' nodes, nor be heard; rendering must not need a screen.
@@ -27,11 +29,17 @@ test: setup  ## All tests: the fast ones first, then real processes over DDS (PY
 test-faults: setup  ## Faults put into a moving system, one after another; report in build/reports/faults.json
 	@MUJOCO_GL=egl .venv/bin/python benchmarks/faults.py --check
 
-bench: setup  ## Benchmarks: loop, episode, kills; reports in build/reports (CHECK=1 fails on what falls short)
-	@failed=0; for name in $(BENCHMARKS); do \
-	  printf '\n=== %s\n' "$$name"; \
-	  MUJOCO_GL=egl .venv/bin/python benchmarks/$$name.py $(if $(CHECK),--check) || failed=1; \
-	done; exit $$failed
+test-crash: setup  ## The crash matrix of the cache's file: 200 kills, damage of all kinds (CRASH_ARGS=...)
+	@$(PYTHON_OF_WORKSPACE) test/crash/matrix.py $(CRASH_ARGS)
+
+bench: setup  ## Benchmarks, half an hour; build/reports/bench/report.html (CHECK=1 fails on what falls short)
+	@tools/setup.sh bench
+	@since=$$(date +%s); failed=0; \
+	$(foreach name,$(BENCHMARKS),printf '\n=== %s\n' $(name); \
+	  MUJOCO_GL=egl .venv/bin/python benchmarks/$(name).py $(ARGUMENTS_$(name)) $(if $(CHECK),--check) \
+	  || failed=1;) \
+	.venv/bin/python benchmarks/report.py --since $$since $(if $(CHECK),--check) || failed=1; \
+	exit $$failed
 
 lint:  ## Style, format, types, layers
 	@tools/setup.sh lint
@@ -41,4 +49,4 @@ lint:  ## Style, format, types, layers
 	@.venv/bin/lint-imports
 
 clean:  ## Remove .venv, .ws and everything that was built or reported
-	@rm -rf .venv .ws build .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache *.egg-info
+	@rm -rf .venv .venv-bench .ws build .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache *.egg-info

@@ -3,6 +3,7 @@
 #
 #   tools/setup.sh                  everything that running and testing need (make setup)
 #   tools/setup.sh lint             also the tools of `make lint`
+#   tools/setup.sh bench            what `make bench` compares with, in .venv-bench
 #   tools/setup.sh plain-build DIR  colcon build without symbolic links, into DIR (tests)
 #   tools/setup.sh install-command  print the command that installs what the machine lacks, if any
 #   tools/setup.sh install-missing  run that command (CI)
@@ -149,6 +150,32 @@ set_up_lint_tools() {
   echo "$wanted" >"$environment/lint-stamp"
 }
 
+# What the benchmarks compare this package with stays out of the environment: gigabytes, and other
+# versions than ours would be allowed. It sees the environment's packages. A benchmark whose comparison
+# is not there says so, so that a failure here ends nothing.
+set_up_comparisons() {
+  local comparisons=$checkout/.venv-bench wanted free
+  wanted=$(hash_of "$checkout/requirements/bench.txt" "$environment/stamp")
+  stamp_is "$comparisons/stamp" "$wanted" && return
+  free=$(df --output=avail -BG "$checkout" | tr -dc 0-9)
+  if ((free < 12)); then
+    say "no comparisons: $comparisons takes 6 GB, $free GB are free"
+    return
+  fi
+  say "installing what is compared with into $comparisons"
+  "$environment/bin/python" -m venv --clear "$comparisons"
+  local site_packages
+  site_packages=$(cd "$comparisons" && echo lib/python3.*/site-packages)
+  echo "import site; site.addsitedir('$environment/$site_packages')" \
+    >"$comparisons/$site_packages/zz_environment.pth"
+  if logged install-bench "$comparisons/bin/python" -m pip install \
+    -r "$checkout/requirements/bench.txt"; then
+    echo "$wanted" >"$comparisons/stamp"
+  else
+    say "not all comparisons are there: their rows in the report will say so"
+  fi
+}
+
 # --- the workspace -------------------------------------------------------------------------------
 
 # Contents of what is compiled or configured; names only of what is installed by symbolic link; not
@@ -251,6 +278,12 @@ main() {
     install_start_up_hook
     [[ $task == lint ]] && set_up_lint_tools
     set_up_workspace
+    ;;
+  bench)
+    mkdir -p "$workspace"
+    exec 9>"$workspace/lock"
+    flock 9
+    set_up_comparisons
     ;;
   plain-build)
     local folder

@@ -55,6 +55,8 @@ def _folder(folder: Path, robot: Arguments) -> Path:
 def _driven(plan: Sequence[Phase], folder: Path, robot: Arguments) -> System:
     """Return a system whose camera is a driver's; what an earlier run has left is removed."""
     system = SYSTEMS["ur5e"](robot).with_parameters(SIMULATION, {"camera_rate": 0})
+    for process in ("cache_manager", "soft_stages"):  # what was learned in a run before is no help
+        system = system.with_parameters(process, {"store_path": ":memory:"})
     path = folder / "plan.json"
     write_plan(path, list(plan))
     for phase in plan:
