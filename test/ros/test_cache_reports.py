@@ -21,6 +21,35 @@ pytestmark = [pytest.mark.dds, pytest.mark.timeout(150)]
 PATIENCE_S = 45.0
 
 
+def driving_one_leaves_the_other_alone(
+    node: Any, executor: Any, wait_until: Callable[..., Any]
+) -> None:
+    """Send keys to the first robot only; the second's cache answers and counts nothing."""
+    matches: dict[str, list[Any]] = {"one": [], "two": []}
+    for namespace, heard in matches.items():
+        node.create_subscription(
+            topics.CACHE_MATCH.type,
+            f"/{namespace}/{topics.CACHE_MATCH.name}",
+            heard.append,
+            topics.CACHE_MATCH.profile(),
+        )
+    keys = node.create_publisher(
+        topics.TASK_KEY.type, f"/one/{topics.TASK_KEY.name}", topics.TASK_KEY.profile()
+    )
+    key = topics.TASK_KEY.type(trigger=topics.TASK_KEY.type.TRIGGER_JOINT_STATE)
+    key.key[:] = 0.125
+
+    def answered() -> bool:
+        keys.publish(key)
+        executor.spin_once(timeout_sec=0.01)
+        return len(matches["one"]) >= 10
+
+    wait_until(answered, PATIENCE_S, "matches of the first robot")
+    assert not matches["two"]
+    with connected("two", PATIENCE_S) as client:
+        assert client.statistics()["keys"] == 0
+
+
 def test_two_robots_of_one_identity_are_both_told(
     ros: Any, spawn: Callable[..., Any], wait_until: Callable[..., Any]
 ) -> None:
@@ -64,6 +93,7 @@ def test_two_robots_of_one_identity_are_both_told(
 
     second = start("two", "agv-01")
     wait_until(lambda: level("one") == level("two") == b"\2", PATIENCE_S, "both robots being told")
+    driving_one_leaves_the_other_alone(node, executor, wait_until)
     for process, other in ((first, "two"), (second, "one")):
         told = f"robot_id 'agv-01' is claimed by /{other}/cache_manager too"
         assert told in process.output()
