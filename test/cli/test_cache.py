@@ -124,7 +124,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Client:
         ),
         (
             "invalidate layer execution --reason x",
-            ("invalidate", "layer", "x", {"layer": "execution", "domain": ""}),
+            ("invalidate", "layer", "x", {"entry_id": 0, "layer": "execution", "domain": ""}),
         ),
         ("invalidate domain r2 --reason x", ("invalidate", "domain", "x", {"domain": "r2"})),
         ("invalidate all --reason x", ("invalidate", "all", "x")),
