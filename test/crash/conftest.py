@@ -1,0 +1,6 @@
+"""The matrix is a program too: its modules are imported by name."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))

@@ -1,0 +1,79 @@
+"""A small share of the crash matrix; ``make test-crash`` runs all of it."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory):
+    """A file of 40 entries: five pages."""
+    import damage
+
+    return damage.Original(tmp_path_factory.mktemp("crash") / "original.sqlite3", 40)
+
+
+@pytest.fixture
+def importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forked processes find the modules as this one does."""
+    monkeypatch.syspath_prepend(str(HERE))
+    monkeypatch.setenv("PYTHONPATH", ":".join(sys.path))
+
+
+@pytest.mark.usefixtures("importable")
+@pytest.mark.timeout(180)
+def test_nothing_confirmed_is_lost_by_kills(tmp_path: Path) -> None:
+    import killing
+
+    done = killing.kill_under_load(tmp_path / "c.sqlite3", 4)
+    assert done.runs == 4
+    assert done.lost == []
+
+
+@pytest.mark.usefixtures("importable")
+@pytest.mark.timeout(180)
+def test_a_confirmation_without_a_commit_is_found_out(tmp_path: Path) -> None:
+    """The measure itself: a child that confirms before it saves is caught."""
+    import killing
+
+    done = killing.kill_under_load(tmp_path / "c.sqlite3", 2, target=killing.liar)
+    assert done.lost
+
+
+def test_files_that_end_too_early(original, tmp_path: Path) -> None:
+    import damage
+
+    draw = random.Random(7)
+    sizes = [draw.randrange(1, len(original.content)) for _ in range(6)]
+    outcome = damage.truncated(original, tmp_path / "d", sizes)
+    assert outcome.wrong == []
+    assert outcome.whole <= outcome.loaded
+
+
+def test_files_with_flipped_bits(original, tmp_path: Path) -> None:
+    import damage
+
+    outcome = damage.flipped(original, tmp_path / "d", 8, random.Random(3))
+    assert outcome.wrong == []
+    assert outcome.runs == 8
+
+
+def test_logs_that_end_too_early(original, tmp_path: Path) -> None:
+    import damage
+
+    size = Path(f"{original.log_copy}-wal").stat().st_size
+    outcome = damage.truncated_log(original, tmp_path / "d", [0, 31, size // 2, size - 1])
+    assert outcome.wrong == []
+
+
+def test_what_is_no_damage(original, tmp_path: Path) -> None:
+    import damage
+
+    for name, outcome in damage.unusual(original, tmp_path / "d").items():
+        assert outcome.wrong == [], name
