@@ -4,7 +4,7 @@
 
 CYCLES ?= 20
 # The floor is measured by the pipeline's benchmark, beside what is compared with it.
-BENCHMARKS := loop pipeline replan bandwidth startup reaction throughput episode node_kills
+BENCHMARKS := loop pipeline replan bandwidth startup reaction throughput episode hit_rate node_kills
 ARGUMENTS_node_kills := --kills 2
 # -P: the checkout is not put on the path, where launch/ would pass for the launch package.
 PYTHON_OF_WORKSPACE := .venv/bin/python -P
@@ -30,7 +30,7 @@ test-faults: setup  ## Faults put into a moving system, one after another; repor
 	@MUJOCO_GL=egl .venv/bin/python benchmarks/faults.py --check
 
 test-crash: setup  ## The crash matrix of the cache's file: 200 kills, damage of all kinds (CRASH_ARGS=...)
-	@$(PYTHON_OF_WORKSPACE) test/crash/matrix.py $(CRASH_ARGS)
+	@.venv/bin/python test/crash/matrix.py $(CRASH_ARGS)
 
 bench: setup  ## Benchmarks, half an hour; build/reports/bench/report.html (CHECK=1 fails on what falls short)
 	@tools/setup.sh bench
