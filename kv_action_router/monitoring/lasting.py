@@ -46,6 +46,11 @@ class _Row:
         self.renew_ns = 0
         self.held: tuple[str, int] | None = None  # goal and decision that it has interrupted
 
+    def reason(self) -> str:
+        """Return why the row holds, for people."""
+        first = next(iter(self.watch.active.values()))
+        return self.rule.describe(first.source, first.value)
+
 
 class LastingResponses:
     """Asks for what the rows want while they hold, and takes it back when they no longer do.
@@ -79,40 +84,33 @@ class LastingResponses:
         requests: list[Request] = []
         outstanding = False
         for row in self._rows:
-            active = row.watch.active
-            reason = ""
-            if active:
-                first = next(iter(active.values()))
-                reason = row.rule.describe(first.source, first.value)
-            self._slow(row, reason, now_ns, requests)
+            self._slow(row, now_ns, requests)
             if Response.INTERRUPT in row.rule.responses:
-                self._interrupt(row, reason, state, requests)
+                self._interrupt(row, state, requests)
             outstanding = outstanding or row.slowed or row.held is not None
         self.outstanding = outstanding
         return requests
 
     @staticmethod
-    def _slow(row: _Row, reason: str, now_ns: int, requests: list[Request]) -> None:
-        rule = row.rule
+    def _slow(row: _Row, now_ns: int, requests: list[Request]) -> None:
+        rule, active = row.rule, bool(row.watch.active)
         if Response.SLOW not in rule.responses:
             row.slowed = False
-        elif reason and (not row.slowed or now_ns >= row.renew_ns):
+        elif active and (not row.slowed or now_ns >= row.renew_ns):
             row.slowed, row.renew_ns = True, now_ns + _RENEW_NS
-            requests.append(Request(Response.SLOW, rule, True, rule.speed_scale, reason))
-        elif row.slowed and not reason:
+            requests.append(Request(Response.SLOW, rule, True, rule.speed_scale, row.reason()))
+        elif row.slowed and not active:
             row.slowed = False
             requests.append(Request(Response.SLOW, rule, False))
 
     @staticmethod
-    def _interrupt(
-        row: _Row, reason: str, state: TaskState | None, requests: list[Request]
-    ) -> None:
+    def _interrupt(row: _Row, state: TaskState | None, requests: list[Request]) -> None:
         present = None if state is None else (state.goal_id, state.decision.decision_id)
-        if reason:
+        if row.watch.active:
             running = state is not None and state.status == TaskStatus.RUNNING
             if running and row.held != present:
                 row.held = present
-                requests.append(Request(Response.INTERRUPT, row.rule, True, reason=reason))
+                requests.append(Request(Response.INTERRUPT, row.rule, True, reason=row.reason()))
         elif row.held is not None:
             same_goal = present is not None and present[0] == row.held[0]
             row.held = None

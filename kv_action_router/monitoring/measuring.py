@@ -134,7 +134,7 @@ class Measuring:
         self.tracking.on_feedback(motion, receipt_ns, table)
         self.stuck.on_feedback(motion, receipt_ns, table)
         self.stall.on_feedback(motion)
-        self.proximity.on_feedback(feedback, motion, table)
+        self.proximity.on_feedback(feedback, table)
 
     def on_task(self, state: TaskState) -> None:
         """Take what the stage under way may touch, and what it must see."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ from kv_action_router.contracts import Decision, ExecutionFeedback, StageConditi
 from kv_action_router.monitoring.bands import quiet_bands
 from kv_action_router.monitoring.config import MonitorConfig
 from kv_action_router.monitoring.detectors.base import Detection
+from kv_action_router.monitoring.detectors.contact import WRENCH_SIGNALS
 from kv_action_router.monitoring.detectors.held import HeldThreshold
 from kv_action_router.monitoring.detectors.proximity import ArmOutline
 from kv_action_router.monitoring.events import FailureReport, ReportThrottle, report_of
@@ -97,9 +98,15 @@ class FailureMonitor:
         )
         self._view = SignalView(self.table)
         self._watches = [(rule, HeldThreshold(rule.condition)) for rule in rules]
-        self._rows = [(rule, watch, frozenset(watch.signals)) for rule, watch in self._watches]
+        self._rows_of: dict[str, list[int]] = {}  # signal -> rows that look at it
+        for index, (rule, _) in enumerate(self._watches):
+            for name in rule.condition.signals:
+                self._rows_of.setdefault(name, []).append(index)
+        self._of_wrench = frozenset(
+            index for name in WRENCH_SIGNALS for index in self._rows_of.get(name, ())
+        )
         self._lasting = LastingResponses(self._watches)
-        self._engaged = False  # some row holds for some source
+        self._engaged: set[int] = set()  # rows that hold for some source
         self._throttle = ReportThrottle(self.config.repeat_period)
         self._decision = Decision()
         self._tare_wanted = False
@@ -121,7 +128,7 @@ class FailureMonitor:
         for _, watch in self._watches:
             watch.reset()
         self._lasting.reset()
-        self._engaged = False
+        self._engaged.clear()
         self._set_bands()
         self._throttle.reset()
         self._decision = Decision()
@@ -148,7 +155,7 @@ class FailureMonitor:
             kind = type(sample)
             if kind is WrenchSample:
                 if pressed:  # a sample that breaks a holding must be seen by itself
-                    self._judge(now_ns)
+                    self._judge(now_ns, self._of_wrench)
                 pressed = True
             handler = self._handlers.get(kind)
             if handler is None:
@@ -185,29 +192,33 @@ class FailureMonitor:
         rows = [rule.condition for rule, _ in self._watches]
         self.table.set_bands(quiet_bands(self.table.names, [*rows, *self.stages.conditions]))
 
-    def _judge(self, now_ns: int) -> None:
+    def _judge(self, now_ns: int, among: Set[int] | None = None) -> None:
+        """Judge what is new; of the rows that hold those ``among`` others, None = all of them."""
         changed = self.table.take_changed()
         if changed or self._engaged:
-            self._judge_rows(now_ns, changed)
+            rows = self._engaged if among is None else self._engaged & among
+            if changed:
+                rows = rows.union(*(self._rows_of.get(name, ()) for name in changed))
+            self._judge_rows(now_ns, sorted(rows))
         if changed or now_ns > self.stages.due_ns:
             condition = self.stages.update(self.table, self._view)
             if condition is not None:
                 self._found_something().conditions.append(condition)
 
-    def _judge_rows(self, now_ns: int, changed: set[str]) -> None:
-        engaged = False
-        for rule, watch, signals in self._rows:
-            if not watch.engaged and changed.isdisjoint(signals):
-                continue  # nothing new can make it true
+    def _judge_rows(self, now_ns: int, rows: Sequence[int]) -> None:
+        for index in rows:
+            rule, watch = self._watches[index]
             for detection in watch.update(self.table, self._view):
                 self._found(rule, detection, now_ns)
-            engaged = engaged or watch.engaged
+            if watch.engaged:
+                self._engaged.add(index)
+            else:
+                self._engaged.discard(index)
             if watch.active and rule.stops and not self._stop_asked:
                 # released while the cause is still there
                 self._stop_asked = True
                 detection = next(iter(watch.active.values()))
                 self._found_something().responses.append(self._report(rule, detection, now_ns))
-        self._engaged = engaged
 
     def _found(self, rule: Rule, detection: Detection, now_ns: int) -> None:
         verdict = self._found_something()

@@ -41,6 +41,7 @@ _KEY_PERIOD_NS = 45_000_000  # what it says of the image's age must not look old
 _OBSTACLE_PERIOD_NS = 80_000_000  # 10 Hz
 _STATISTICS_PERIOD_NS = 500_000_000
 _LOOP_EVERY = 10  # feedbacks: they tell of the last second
+_STAMPS_EVERY = 10  # wrenches: two in a row are looked at, so that a repeated stamp shows
 _LAYERS = ("task", "behavior")  # whose hits are counted in decisions
 _EVENTS_PERIOD_NS = 50_000_000  # DDS counts them until they are taken
 
@@ -187,11 +188,16 @@ def _feedback() -> Callable[[Sample], Iterable[object]]:
 
 def _wrenches() -> Callable[[Sample], Iterable[object]]:
     reader, topic = WrenchReader(), topics.WRENCH.name
+    count = 0
 
     def wrench(sample: Sample) -> Iterable[object]:
+        nonlocal count
         receipt_ns = sample.receipt_ns
-        values = reader.read(sample.message)
-        return WrenchSample(values, receipt_ns), _stamp(topic, sample.message, receipt_ns)
+        force = WrenchSample(reader.read(sample.message), receipt_ns)
+        count += 1
+        if count % _STAMPS_EVERY > 1:
+            return (force,)
+        return force, _stamp(topic, sample.message, receipt_ns)
 
     return wrench
 

@@ -136,7 +136,7 @@ class Episode:
         self.times = times = times or Stopwatch()
         self.on_step: Callable[[Samples], None] | None = None
         # One a stage, as in the nodes: a model keeps the state of its last computation.
-        robots = [RobotModel.load(config.simulation.robot) for _ in range(4)]
+        robots = [RobotModel.load(config.simulation.robot) for _ in range(5)]
         self.robot = robot = cell(config.simulation, robots[0], config.command_delay)
         self.source = sight(robot.plant, config.simulation)
         self.encoding = Encoding(
@@ -145,7 +145,7 @@ class Episode:
         self.caching = Caching(config.caching, robots[1], robot.clock, times)
         self.synthesis = Synthesis(config.synthesis, robots[2], robot.clock, times)
         self.injection = Injection(config.injection, robots[3], robot.now_ns, times)
-        self.monitoring = Monitoring(self.task, times)
+        self.monitoring = Monitoring(self.task, robots[4], times)
         self._interface = Interface(config.injection.command_interface)
         self._cycles = 0
 
@@ -179,12 +179,13 @@ class Episode:
         """Close the loops beside the main line: what each stage hears from the ones after it."""
         synthesis, injection = self.synthesis, self.injection
         synthesis.hear(injection.feedback, conditions, self.source.obstacles, now_ns)
+        synthesis.respond(self.monitoring.requests, now_ns)
         injection.hear(reports)
         task = synthesis.told(now_ns)
         self.caching.see(self.source.obstacles)
         self.caching.hear(task, [*synthesis.taught(), *injection.taught()])
         self.encoding.hear(task, injection.controller.epoch)
-        self.monitoring.hear(task)
+        self.monitoring.hear(task, self.source.obstacles)
 
     def run(self, seconds: float) -> None:
         """Let time pass."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -146,9 +147,9 @@ def judging_all(table: list[dict]) -> FailureMonitor:
     subject.reset()
     judge = subject._judge
 
-    def always(now_ns: int) -> None:
+    def always(now_ns: int, among: Any = None) -> None:
         subject.stages.due_ns = 0
-        judge(now_ns)
+        judge(now_ns, among)
 
     subject._judge = always  # type: ignore[method-assign]
     return subject

@@ -10,6 +10,7 @@ import numpy as np
 from kv_action_router.monitoring.samples import WrenchSample
 from kv_action_router.monitoring.signals import SignalTable
 
+WRENCH_SIGNALS = ("wrench_force", "wrench_torque")
 _WINDOW = 16  # samples that a tare is the mean of: 32 to 64 ms of a 500 Hz stream
 _WINDOW_NS = 100_000_000  # older samples are of another situation
 

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from kv_action_router.contracts import ExecutionFeedback, StageCondition, TaskKey, TaskState
+from kv_action_router.contracts import (
+    ExecutionFeedback,
+    ObstacleSpheres,
+    SeenObstacles,
+    StageCondition,
+    TaskKey,
+    TaskState,
+)
+from kv_action_router.monitoring.config import MonitorConfig
+from kv_action_router.monitoring.detectors.proximity import ArmOutline
 from kv_action_router.monitoring.events import FailureReport
+from kv_action_router.monitoring.lasting import Request
 from kv_action_router.monitoring.monitor import FailureMonitor
-from kv_action_router.monitoring.samples import KeySample, WrenchSample
+from kv_action_router.monitoring.samples import KeySample, ObstacleSample, WrenchSample
+from kv_action_router.robots.model import RobotModel
 from kv_action_router.simulation.cell import Samples
 from kv_action_router.simulation.stopwatch import Stopwatch
 from kv_action_router.tasks.rule_file import default_table, load_rules
@@ -15,21 +26,30 @@ from kv_action_router.tasks.stages import TaskDefinition
 class Monitoring:
     """Stage 5: judges at the monitor's period; every wrench counts, of the rest the newest."""
 
-    def __init__(self, task: TaskDefinition, times: Stopwatch) -> None:
+    def __init__(self, task: TaskDefinition, robot: RobotModel, times: Stopwatch) -> None:
         stages = {(task.name, stage.name): stage for stage in task.stages}
         self.monitor = FailureMonitor(
-            load_rules(default_table()), lambda name, stage: stages.get((name, stage)), nodes=()
+            load_rules(default_table()),
+            lambda name, stage: stages.get((name, stage)),
+            nodes=(),
+            arm=ArmOutline.of(robot, MonitorConfig().tool_links),
         )
+        self.requests: list[Request] = []  # of the newest poll
         self.reports: list[FailureReport] = []
         self._period_ns = round(self.monitor.config.poll_period * 1e9)
         self._times = times
         self._waiting: dict[type, object] = {}
         self._wrenches: list[WrenchSample] = []
+        self._obstacles: ObstacleSpheres | None = None
         self._due_ns = 0
 
-    def hear(self, task: TaskState | None) -> None:
-        """Take the newest task state."""
+    def hear(self, task: TaskState | None, obstacles: ObstacleSpheres | None) -> None:
+        """Take the newest task state and obstacles."""
         self._keep(task)
+        if obstacles is not None and obstacles is not self._obstacles:
+            self._obstacles = obstacles
+            receipt_ns = obstacles.decision.trigger_monotonic_ns
+            self._keep(ObstacleSample(SeenObstacles.of(obstacles).spheres, receipt_ns))
 
     def __call__(
         self, samples: Samples, key: TaskKey | None, feedback: ExecutionFeedback | None
@@ -39,7 +59,9 @@ class Monitoring:
         for sample in (*samples.wrenches, samples.drives, feedback):
             self._keep(sample)
         if key is not None:
-            self._keep(KeySample(key.scene_age, now_ns))
+            trust = key.odometry_confidence
+            self._keep(KeySample(key.scene_age, now_ns, key.target_age, trust))
+        self.requests = []
         if now_ns < self._due_ns:
             return [], []
         self._due_ns = now_ns + self._period_ns
@@ -48,6 +70,7 @@ class Monitoring:
         with self._times.measure("monitor"):
             verdict = self.monitor.update(now_ns, waiting)
         self.reports += verdict.reports
+        self.requests = verdict.requests
         return verdict.conditions, verdict.responses
 
     def _keep(self, sample: object) -> None:

@@ -14,11 +14,14 @@ from kv_action_router.contracts import (
     TaskState,
     TrajectoryChunk,
 )
+from kv_action_router.errors import TaskTransitionError
+from kv_action_router.monitoring.lasting import Request
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.simulation.cell import Samples
 from kv_action_router.simulation.stopwatch import Stopwatch
 from kv_action_router.synthesis.config import SynthesisConfig
 from kv_action_router.synthesis.synthesizer import BehaviorSynthesizer
+from kv_action_router.tasks.rules import Response
 from kv_action_router.tasks.stages import TaskDefinition
 
 
@@ -56,6 +59,21 @@ class Synthesis:
             self.synthesizer.tasks.on_condition(condition, now_ns)
         if obstacles is not None:
             self.synthesizer.obstacles = SeenObstacles.of(obstacles).spheres
+
+    def respond(self, requests: Sequence[Request], now_ns: int) -> None:
+        """Carry out what the monitor asks for: slower, stop on the path, go on."""
+        tasks, motion = self.synthesizer.tasks, self.synthesizer.motion
+        for request in requests:
+            source = request.rule.name
+            try:
+                if request.response is Response.SLOW:
+                    motion.limit_speed(source, request.scale, request.reason, now_ns)
+                elif request.begins:
+                    tasks.interrupt(source, request.reason, now_ns)
+                else:
+                    tasks.resume(source, now_ns)
+            except TaskTransitionError:
+                continue  # the task has ended in the meantime
 
     def __call__(self, match: CacheMatch | None, samples: Samples) -> TrajectoryChunk | None:
         """Return the chunk that a match makes, else the continuation that is due."""
