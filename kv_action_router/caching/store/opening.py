@@ -34,6 +34,8 @@ from kv_action_router.caching.store.state import (
 )
 from kv_action_router.errors import StoreError
 
+# A message of SQLite that quotes a damaged name is no text, and cannot even be raised.
+_UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
 KEPT_ASIDE = 3  # damaged files of one store; older ones are removed
 
 
@@ -105,7 +107,7 @@ def _open_good(path: Path) -> Opened:
         _look_at_head(path)
     try:
         connection = schema.connect(path)
-    except sqlite3.DatabaseError as error:
+    except _UNREADABLE as error:
         if isinstance(error, sqlite3.OperationalError):  # cannot be written, or no room
             raise
         raise _DamagedError(str(error)) from error
@@ -119,7 +121,7 @@ def _open_good(path: Path) -> Opened:
     except sqlite3.OperationalError:
         connection.close()
         raise
-    except sqlite3.DatabaseError as error:
+    except _UNREADABLE as error:
         connection.close()
         raise _DamagedError(str(error)) from error
     except Exception:

@@ -82,7 +82,7 @@ def connect(path: Path | str) -> sqlite3.Connection:
         connection.execute("PRAGMA cell_size_check=ON")
         connection.execute("PRAGMA trusted_schema=OFF")
         connection.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
-    except sqlite3.Error:
+    except Exception:
         connection.close()
         raise
     return connection
