@@ -154,7 +154,8 @@ class CollisionGuard:
         coefficients = coefficients + whole_turns(coefficients[0], start, model.continuous)
         at_start = start - coefficients[0]
         at_end = self._moved_end(candidate, behavior, coefficients[-1]) - coefficients[-1]
-        spline = BSpline(behavior.knots, coefficients, behavior.degree)
+        # It was checked when it was inserted: what the usual way to make one checks again.
+        spline = BSpline.construct_fast(behavior.knots, coefficients, behavior.degree)
         duration = _duration(behavior)
 
         def position(times: FloatArray) -> FloatArray:

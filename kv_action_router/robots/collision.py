@@ -141,11 +141,11 @@ class CollisionModel:
         return None
 
     def placements(self) -> FloatArray:
-        """Return where the joints are, as :meth:`ends` takes it (j, 3, 4)."""
+        """Return where the joints are, as :meth:`ends` takes it (j, 4, 3)."""
         return self._axes.placements()
 
     def ends(self, placements: FloatArray) -> FloatArray:
-        """Return both ends of each capsule [m] (r, c, 2, 3) at placements (r, j, 3, 4)."""
+        """Return both ends of each capsule [m] (r, c, 2, 3) at placements (r, j, 4, 3)."""
         return self._axes.ends(placements)
 
     def first_obstacle(

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from kv_action_router.contracts import FloatArray
 from kv_action_router.robots.shapes import Capsules
+from kv_action_router.robots.workspace import joint_placements
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -25,10 +26,7 @@ class CapsuleAxes:
 
     def __init__(self, data: Any, capsules: Capsules) -> None:
         joints, self._joint = np.unique(capsules.joint, return_inverse=True)
-        # Views of pinocchio's workspace: they follow whatever was computed there last.
-        self._placements = [
-            (data.oMi[int(joint)].rotation, data.oMi[int(joint)].translation) for joint in joints
-        ]
+        self._placements = joint_placements(data, joints)
         ends = np.stack((capsules.start, capsules.end), axis=1)  # (c, 2, 3)
         self._local = np.concatenate((ends, np.ones((len(ends), 2, 1))), axis=2)
         self._radius = capsules.radius
@@ -36,20 +34,16 @@ class CapsuleAxes:
         self._inverse = 1.0 / np.maximum(length, 1e-12) ** 2
 
     def placements(self) -> FloatArray:
-        """Return where the capsules' joints are in the workspace: [rotation, position] (j, 3, 4).
+        """Return where the capsules' joints are in the workspace (j, 4, 3).
 
-        :meth:`ends` wants them of many configurations at once.
+        Axes x, y, z and position of each; :meth:`ends` wants them of many configurations at once.
         """
-        poses = np.empty((len(self._placements), 3, 4))
-        for pose, (rotation, translation) in zip(poses, self._placements, strict=True):
-            pose[:, :3] = rotation
-            pose[:, 3] = translation
-        return poses
+        return self._placements()
 
     def ends(self, placements: FloatArray) -> FloatArray:
-        """Return both ends of each capsule [m] (r, c, 2, 3) at placements (r, j, 3, 4)."""
-        turned: FloatArray = self._local @ placements[:, self._joint].transpose(0, 1, 3, 2)
-        return turned
+        """Return both ends of each capsule [m] (r, c, 2, 3) at placements (r, j, 4, 3)."""
+        placed: FloatArray = self._local @ placements[:, self._joint]
+        return placed
 
     def first_near(
         self,
@@ -75,11 +69,15 @@ class CapsuleAxes:
             return None
         around = spheres[numbers]
         forbidden = None if allowed is None else ~allowed[numbers]
-        for first in range(0, len(ends), BLOCK):
-            block = ends[first : first + BLOCK]
-            sphere, capsule = self._close(around, block, reach, forbidden)
+        starts = np.arange(0, len(ends), BLOCK)
+        low = np.minimum.reduceat(np.minimum(ends[:, :, 0], ends[:, :, 1]), starts)  # (b, c, 3)
+        high = np.maximum.reduceat(np.maximum(ends[:, :, 0], ends[:, :, 1]), starts)
+        middle, half = 0.5 * (high + low), 0.5 * (high - low) + reach[:, None]
+        for first, center, size in zip(starts.tolist(), middle, half, strict=True):
+            sphere, capsule = self._close(around, center, size, forbidden)
             if not len(sphere):
                 continue
+            block = ends[first : first + BLOCK]
             found = self._nearer(block, around[sphere], capsule, reach[capsule])
             if found is not None:
                 row, pair = found
@@ -88,11 +86,9 @@ class CapsuleAxes:
 
     @staticmethod
     def _close(
-        spheres: FloatArray, ends: FloatArray, reach: FloatArray, forbidden: BoolArray | None
+        spheres: FloatArray, middle: FloatArray, half: FloatArray, forbidden: BoolArray | None
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-        """Return sphere and capsule of the pairs whose boxes meet in a block (p,), (p,)."""
-        high, low = ends.max(axis=(0, 2)), ends.min(axis=(0, 2))  # (c, 3)
-        middle, half = 0.5 * (high + low), 0.5 * (high - low) + reach[:, None]
+        """Return sphere and capsule of the pairs whose boxes (c, 3) meet (p,), (p,)."""
         near = forbidden
         for axis in range(3):
             away = np.abs(spheres[:, axis, None] - middle[:, axis])

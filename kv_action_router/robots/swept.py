@@ -20,11 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from kv_action_router.contracts import FloatArray
+from kv_action_router.errors import InputError
 from kv_action_router.robots.collision import CollisionModel
 from kv_action_router.robots.segments import BoolArray
 
 FINEST_SPACING = 0.005  # [m] a smaller padding is not sampled finer than this
-SAMPLES = 96  # instants, about four a span of 28 coefficients; more where joints are fast
+SAMPLES = 25  # instants to begin with, about one a span of 28 coefficients; then as many as needed
 COARSE_REACH = 0.1  # [m] of travel for a rad of all joints together: it only says where to begin
 LEAVING = 0.5  # share of the padding for a motion that begins too near
 ROUNDS = 8  # halving that often comes down to neighboring instants
@@ -97,7 +98,7 @@ class SweptCollision:
             contact: what may be touched.
 
         Raises:
-            InputError: padding, spheres, or a link of ``contact`` is wrong.
+            InputError: positions, padding, spheres, or a link of ``contact`` is wrong.
         """
         touch = self._first_touch(position, duration, spheres, padding, contact)
         if touch is not None and touch.time == 0.0:
@@ -173,25 +174,30 @@ class SweptCollision:
             path = position(times)
             steps = np.abs(path[1:] - path[:-1]).sum(axis=1)
             farthest = float(steps.max()) * self._extent
-            if not math.isfinite(farthest) or farthest <= spacing:
+            if not math.isfinite(farthest):
+                raise InputError("position", "finite", "NaN or infinity")
+            if samples > SAMPLES and farthest <= spacing:
                 travel = np.concatenate(([0.0], steps.cumsum()))
                 return times, path, travel
-            samples = int(samples * farthest / spacing * 1.5) + 2
+            samples = max(4 * SAMPLES, int(samples * farthest / spacing * 1.3))
 
     @staticmethod
     def _guess(travel: FloatArray, spacing: float) -> npt.NDArray[np.intp]:
         """Return the rows to begin with: first, last, and some of about equal travel between."""
         count = 2 + int(float(travel[-1]) * COARSE_REACH / spacing)
-        wanted = np.linspace(0.0, travel[-1], count)
-        rows = np.unique(np.searchsorted(travel, wanted))
-        rows[-1] = len(travel) - 1
-        return np.unique(np.concatenate(([0], rows)))
+        taken = np.zeros(len(travel), dtype=bool)
+        taken[travel.searchsorted(np.arange(count) * (travel[-1] / count))] = True
+        taken[0] = taken[-1] = True
+        return taken.nonzero()[0]
 
     def _refined(
         self, rows: npt.NDArray[np.intp], ends: FloatArray, travel: FloatArray, spacing: float
     ) -> npt.NDArray[np.intp] | None:
         """Return more rows where a point travels too far between two; None = nowhere."""
-        chord = np.sqrt(((ends[1:] - ends[:-1]) ** 2).sum(axis=3)).max(axis=(1, 2), initial=0.0)
+        if len(rows) < 2:
+            return None
+        moved = (ends[1:] - ends[:-1]).reshape(len(ends) - 1, -1, 3)
+        chord = np.sqrt(np.einsum("rei,rei->re", moved, moved).max(axis=1))
         step = travel[rows[1:]] - travel[rows[:-1]]
         farthest = chord + (0.25 * self._extent) * step * step  # twice |x''| / 8: both ways
         parts = np.ceil(farthest / spacing).astype(int)
@@ -205,7 +211,9 @@ class SweptCollision:
         length = (rows[1:] - rows[:-1])[wide]
         interval = interval[number > 0]
         between = (first[interval] + share * length[interval]).round().astype(int)
-        finer = np.unique(np.concatenate((rows, between)))
+        taken = np.zeros(len(travel), dtype=bool)
+        taken[rows] = taken[between] = True
+        finer = taken.nonzero()[0]
         return None if len(finer) == len(rows) else finer
 
     def _allowed(self, spheres: FloatArray, contact: AllowedContact) -> BoolArray | None:

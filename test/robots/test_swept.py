@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 from kv_action_router.errors import InputError
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.robots.swept import AllowedContact, SweptCollision, Touch
+from kv_action_router.robots.workspace import joint_placements
 
 threadpool_limits(1)
 
@@ -88,9 +89,9 @@ def test_no_point_is_farther_from_an_axis_than_the_extent(seed: int) -> None:
     placements = COLLISION.placements()
     ends = COLLISION.ends(placements[None])[0].reshape(-1, 3)
     for joint in placements:
-        offset = ends - joint[:, 3]
-        along = offset @ joint[:, 2]
-        assert (np.linalg.norm(offset - np.outer(along, joint[:, 2]), axis=1)).max() < (
+        offset = ends - joint[3]
+        along = offset @ joint[2]
+        assert (np.linalg.norm(offset - np.outer(along, joint[2]), axis=1)).max() < (
             COLLISION.extent
         )
 
@@ -186,8 +187,25 @@ def test_standing_is_tested_with_all_of_the_padding() -> None:
     assert SWEPT.touch_at(ROBOT.home, below, PADDING, AllowedContact(TOOL)) is None
 
 
+def test_placements_are_copies_of_what_pinocchio_says() -> None:
+    data = COLLISION._data
+    joints = np.arange(1, ROBOT.n + 1)
+    read = joint_placements(data, joints)
+    apart = joint_placements(data, joints[::2])  # not one block: gathered one by one
+    COLLISION.touched_at(ROBOT.home + 0.3)
+    first, some = read(), apart()
+    for number, place in zip(joints, first, strict=True):
+        assert np.array_equal(place[:3].T, data.oMi[int(number)].rotation)
+        assert np.array_equal(place[3], data.oMi[int(number)].translation)
+    assert np.array_equal(some, first[::2])
+    COLLISION.touched_at(ROBOT.home)
+    assert not np.array_equal(read(), first)
+
+
 def test_bad_input_is_named() -> None:
     path = motion(1)
+    with pytest.raises(InputError, match="position"):
+        SWEPT.first_touch(lambda times: np.full((len(times), 6), np.nan), 1.0, NOTHING, PADDING)
     with pytest.raises(InputError, match="padding"):
         SWEPT.first_touch(path, DURATION, NOTHING, -0.1)
     with pytest.raises(InputError, match="spheres"):
