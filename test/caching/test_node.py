@@ -19,7 +19,12 @@ import yaml  # noqa: E402
 from rclpy.executors import SingleThreadedExecutor  # noqa: E402
 
 from kv_action_router.caching.decision_log import read_log  # noqa: E402
-from kv_action_router.contracts import MissReason, Trigger, UpdateOperation  # noqa: E402
+from kv_action_router.contracts import (  # noqa: E402
+    JointSample,
+    MissReason,
+    Trigger,
+    UpdateOperation,
+)
 from kv_action_router.msg import ExecutionFeedback  # noqa: E402
 from kv_action_router.robots.execution_values import SLOT_BOUNDS  # noqa: E402
 from kv_action_router.ros import topics  # noqa: E402
@@ -35,6 +40,7 @@ pytestmark = [pytest.mark.dds, pytest.mark.timeout(120)]
 
 PATIENCE_S = 45.0  # a start-up takes 2 s, and 15 on a machine whose cores are taken
 ARM = ("shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint")
+JOINTS = (*ARM, "wrist_1_joint", "wrist_2_joint", "wrist_3_joint")
 
 
 class Client:
@@ -165,15 +171,26 @@ def query(client: Client, vector: Any, **fields: str) -> Any:
     return client.call(topics.QUERY, key=array("d", np.asarray(vector, dtype=float)), **fields)
 
 
-def update(build: Any, **changes: Any) -> Any:
+def behavior(build: Any) -> Any:
+    """Return a motion of the robot's six joints, which stay where they are."""
     value = build.behavior()
-    names = tuple(f"{name}/position" for name in ARM)
-    return build.update(behavior=dataclasses.replace(value, dimensions=names), **changes)
+    return dataclasses.replace(
+        value,
+        dimensions=tuple(f"{name}/position" for name in JOINTS),
+        coefficients=np.zeros((len(value.coefficients), len(JOINTS))),
+        decay=np.ones(len(JOINTS)),
+    )
+
+
+def update(build: Any, **changes: Any) -> Any:
+    return build.update(behavior=behavior(build), **changes)
 
 
 def key(build: Any, **changes: Any) -> Any:
-    made = build.key(**changes)
-    return dataclasses.replace(made, joints=dataclasses.replace(made.joints, names=ARM))
+    still = np.zeros(len(JOINTS))
+    return dataclasses.replace(
+        build.key(**changes), joints=JointSample(JOINTS, still, still, still, 1)
+    )
 
 
 def test_key_in_match_out(client: Client, build: Any, tmp_path: Path) -> None:
@@ -193,7 +210,7 @@ def test_key_in_match_out(client: Client, build: Any, tmp_path: Path) -> None:
     assert hit.decision.trace_id == 42
     assert before < hit.decision.stage_ns[2] <= time.monotonic_ns()
     assert hit.behavior is not None
-    assert np.array_equal(hit.behavior.coefficients, build.behavior().coefficients)
+    assert np.array_equal(hit.behavior.coefficients, behavior(build).coefficients)
     assert hit.subtask == "touch_approach_v1"
     later = client.match(
         key(build, trigger=Trigger.JOINT_STATE), lambda m: m.trigger == Trigger.JOINT_STATE
