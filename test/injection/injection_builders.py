@@ -25,6 +25,7 @@ from kv_action_router.injection.config import InjectionConfig
 from kv_action_router.injection.controller import InjectionController
 from kv_action_router.injection.events import Event
 from kv_action_router.injection.signals import Command, Inputs
+from kv_action_router.tasks.rules import Rule
 
 MS = 1_000_000
 START_NS = 1_000_000_000_000
@@ -167,11 +168,18 @@ class Bench:
     """Controller and plant, a tick at a time; the plant takes effort, velocity or position."""
 
     def __init__(
-        self, start: Sequence[float] = (0.0, 0.0), *, brake_ns: int = 40 * MS, **parameters: object
+        self,
+        start: Sequence[float] = (0.0, 0.0),
+        *,
+        brake_ns: int = 40 * MS,
+        rules: Sequence[Rule] = (),
+        **parameters: object,
     ) -> None:
         self.model = TwoJoints()
         self.config = InjectionConfig(**{"watched_nodes": NODES, **parameters})
-        self.controller = InjectionController(self.model, self.config, execution_value())
+        self.controller = InjectionController(
+            self.model, self.config, execution_value(), rules=rules
+        )
         self.now = START_NS
         self.q, self.v = list(start), [0.0, 0.0]
         self.inputs = Inputs()

@@ -301,6 +301,51 @@ def test_chunk_that_ends_at_rest_is_held_without_a_complaint() -> None:
 # --- stop --------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("interface", ["effort", "velocity", "position"])
+def test_a_stop_by_fail_safe_goes_to_the_fail_safe_value_and_stays_stopped(interface: str) -> None:
+    bench = Bench(command_interface=interface)
+    bench.follow(speeding_up((0.0, 0.0), 0.5), 200)
+    epoch = bench.controller.epoch
+    request = StopRequest(True, "failure_monitor", "elbow is lost", 1, fail_safe=True)
+    bench.tick(stops=[request])
+    assert bench.controller.state is InjectorState.FAIL_SAFE
+    assert bench.controller.epoch > epoch
+    assert bench.kinds()[-1] is InjectorEvent.FAIL_SAFE
+    assert "failure_monitor: elbow is lost" in bench.modes.reason
+    bench.run(600)
+    assert bench.controller.state is InjectorState.STOPPED  # nothing but a release ends it
+    assert bench.v == pytest.approx([0.0, 0.0], abs=0.01)
+    step_limits(bench)
+    bench.modes.ask_release()
+    bench.tick()
+    assert bench.controller.state is InjectorState.HOLD
+    bench.tick(stops=[request])  # delivered again: it was released
+    assert bench.controller.state is InjectorState.HOLD
+
+
+def test_a_stop_that_is_engaged_can_still_become_a_fail_safe() -> None:
+    bench = Bench()
+    bench.follow(speeding_up((0.0, 0.0), 0.5), 200)
+    bench.tick(stops=[STOP])
+    assert bench.controller.state is InjectorState.STOPPED
+    bench.tick(stops=[StopRequest(True, "failure_monitor", "it slips", 2, fail_safe=True)])
+    assert bench.controller.state is InjectorState.FAIL_SAFE
+    bench.run(600)
+    assert bench.controller.state is InjectorState.STOPPED
+    assert bench.modes.stop.source == "operator"  # who was first
+    step_limits(bench)
+
+
+def test_before_the_first_joint_state_a_stop_by_fail_safe_stops() -> None:
+    bench = Bench()
+    bench.silent_from = 0
+    bench.tick(stops=[StopRequest(True, "failure_monitor", "x", 1, fail_safe=True)])
+    assert bench.controller.state is InjectorState.INACTIVE
+    bench.silent_from = None
+    bench.run(20)
+    assert bench.controller.state is InjectorState.STOPPED
+
+
 def test_stop_wins_and_only_its_release_and_a_fresh_decision_move_again() -> None:
     bench = Bench()
     path = speeding_up((0.0, 0.0), 0.5)
