@@ -2,7 +2,7 @@
 
 | at the path | what is done |
 |---|---|
-| nothing, or an empty file | a new database |
+| nothing, or an empty file without a log | a new database |
 | ours, whole | used; an older version is migrated in place |
 | ours, damaged | rows that are whole go into a new database, the old file is kept aside |
 | no database, no row of ours in it | kept aside; a new database |
@@ -36,6 +36,20 @@ from kv_action_router.errors import StoreError
 
 # A message of SQLite that quotes a damaged name is no text, and cannot even be raised.
 _UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
+_REFUSALS = frozenset(
+    (
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_AUTH,
+        sqlite3.SQLITE_NOLFS,
+    )
+)
 KEPT_ASIDE = 3  # damaged files of one store; older ones are removed
 
 
@@ -101,14 +115,13 @@ def read_only(path: Path, reason: str) -> Opened:
 def _open_good(path: Path) -> Opened:
     fresh = not path.exists() or path.stat().st_size == 0
     if fresh:
-        with contextlib.suppress(FileNotFoundError):  # it belongs to a file that is gone
-            path.with_name(path.name + "-wal").unlink()
+        _look_at_log(path)
     else:
         _look_at_head(path)
     try:
         connection = schema.connect(path)
     except _UNREADABLE as error:
-        if isinstance(error, sqlite3.OperationalError):  # cannot be written, or no room
+        if _is_refusal(error):
             raise
         raise _DamagedError(str(error)) from error
     try:
@@ -118,18 +131,29 @@ def _open_good(path: Path) -> Opened:
         connection.execute("BEGIN IMMEDIATE")  # a file that can only be read refuses this
         connection.execute("ROLLBACK")
         schema.sync_folder(path.parent)
-    except sqlite3.OperationalError:
+    except Exception as error:
         connection.close()
-        raise
-    except _UNREADABLE as error:
-        connection.close()
-        raise _DamagedError(str(error)) from error
-    except Exception:
-        connection.close()
+        if isinstance(error, _UNREADABLE) and not _is_refusal(error):
+            raise _DamagedError(str(error)) from error
         raise
     migrated = version if 0 < version < schema.VERSION else None
     notes = [] if migrated is None else [f"migrated from version {version} to {schema.VERSION}"]
     return Opened(connection, stored=True, notes=notes, migrated_from=migrated)
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Say whether it is no damage: no permission, no room, somebody else's lock."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _REFUSALS
+
+
+def _look_at_log(path: Path) -> None:
+    """Let no log stand beside a new file: it would be taken for the new file's own."""
+    log = path.with_name(path.name + "-wal")
+    if not log.exists() or not log.stat().st_size:
+        return
+    if path.exists():
+        raise _DamagedError("it is empty, beside a log that is not")
+    log.rename(_name_aside(log))  # who removed the file means it
 
 
 def _look_at_head(path: Path) -> None:
@@ -276,9 +300,7 @@ def _finish_swap(path: Path) -> Path | None:
     ready = path.with_name(path.name + ".ready")
     if not ready.exists():
         return None
-    now_ns = time.time_ns()
-    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now_ns // 10**9))
-    aside = path.with_name(f"{path.name}.damaged-{stamp}.{now_ns % 10**9:09d}Z")
+    aside = _name_aside(path)
     log = path.with_name(path.name + "-wal")
     # The log goes first: it must never stand beside a database that it is not of.
     if log.exists():
@@ -291,6 +313,13 @@ def _finish_swap(path: Path) -> Path | None:
     for file in old[:-KEPT_ASIDE]:
         _remove(file)
     return aside
+
+
+def _name_aside(path: Path) -> Path:
+    """Return a name that no file has, later ones after earlier ones."""
+    now_ns = time.time_ns()
+    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now_ns // 10**9))
+    return path.with_name(f"{path.name}.damaged-{stamp}.{now_ns % 10**9:09d}Z")
 
 
 def _remove(path: Path) -> None:

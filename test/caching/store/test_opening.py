@@ -194,6 +194,33 @@ def test_a_damaged_file_beside_its_log(bench) -> None:
     assert "it was damaged" in bench.told
 
 
+@pytest.mark.parametrize("removed", [False, True])
+def test_an_empty_file_beside_its_log(bench, removed: bool) -> None:
+    """A file that was cut down comes back from its log; one that was removed does not."""
+    manager = bench.start()
+    ids = {bench.insert(manager, number) for number in range(9)}
+    manager.persistence.save()
+    copy = bench.path.parent / "copy.sqlite3"
+    shutil.copy(str(bench.path) + "-wal", str(copy) + "-wal")
+    if not removed:
+        copy.touch()
+    again = bench.start(copy)
+    assert set(again.entries.tasks.slots) == (set() if removed else ids)
+    bench.insert(again, 50)
+    bench.stop(again)
+    assert len(bench.start(copy).entries) == len(ids) * (not removed) + 1
+
+
+def test_a_broken_schema_is_damage(bench) -> None:
+    """Wherever SQLite finds no table of ours any more, the rows are still there."""
+    ids = bench.filled(20)
+    content = bench.path.read_bytes()
+    bench.path.write_bytes(content.replace(b"CREATE TABLE state", b"CREATE TABLE stat\xd5"))
+    manager = bench.start()
+    assert report(manager).stored
+    assert set(manager.entries.tasks.slots) == set(ids)
+
+
 def test_an_interrupted_replacement_is_finished(bench) -> None:
     bench.filled(5)
     ready = bench.path.with_name(bench.path.name + ".ready")
