@@ -5,7 +5,7 @@
 The real stages in simulated time on a kinematic cell; nothing is rendered. In the middle of the
 shift the approach that was used last is spoiled on purpose. Beside it, at the same time, runs the
 same shift with what it is compared with: a cache whose keys have no body slice and that merges
-nothing; and one with room for a third of the entries only, to see what eviction keeps.
+nothing; and one with room for six entries only, to see what eviction keeps.
 
 Writes ``build/reports/hit_rate.json`` and plots in ``build/reports/hit_rate/``; with ``--check`` it
 exits with 1 and names each figure that falls short.
@@ -40,7 +40,7 @@ OURS, PLAIN, SMALL = "ours", "no body slice, no merging", "room for few entries"
 LATE = 300  # cycles at the end that the bounds are about
 WINDOW = 50  # cycles
 TASK_HITS = 0.89
-SMALL_CAPACITY = 12
+SMALL_CAPACITY = 6
 COUNTED = (
     "decisions",
     "task_hits",
@@ -63,10 +63,17 @@ BOUNDS = (
 
 @dataclass(frozen=True)
 class Run:
-    """One shift: its cycles, and the cache's size in bytes after each."""
+    """One shift.
+
+    Attributes:
+        cycles: of the task.
+        bytes_held: size of the cache after each.
+        learned: what became of the drives' execution value, newest change.
+    """
 
     cycles: tuple[ShiftCycle, ...]
     bytes_held: tuple[int, ...]
+    learned: str
 
 
 def variants() -> dict[str, EpisodeConfig]:
@@ -93,7 +100,9 @@ def run(name: str, cycles: int, seed: int) -> Run:
     for cycle in shift.cycles():
         done.append(cycle)
         held.append(footprint(manager, without=(manager.config, shift.episode.robot)))
-    return Run(tuple(done), tuple(held))
+    value = manager.execution_value()
+    assert value is not None
+    return Run(tuple(done), tuple(held), f"version {value.version}: {value.provenance}")
 
 
 def summarize(result: Run) -> dict[str, Any]:
@@ -122,6 +131,7 @@ def summarize(result: Run) -> dict[str, Any]:
         ),
         "cycle_s": quantiles([cycle.duration for cycle in cycles], p50=0.5, p95=0.95, max=1.0),
         "spoiled": after_spoiling(cycles),
+        "execution_value": result.learned,
         "over_time": [
             {"from": begin, **rates(cycles[begin : begin + WINDOW])}
             for begin in range(0, len(cycles), WINDOW)
