@@ -284,8 +284,10 @@ def main() -> int:
         return 0
     fill(CacheClient(node, executor, _START_S))
     source = Source(node)
-    ready = lambda: len(list(options.folder.glob("*.ready"))) == options.clients  # noqa: E731
-    wait(ready, f"{options.clients} clients")
+    wait(
+        lambda: len(list(options.folder.glob("*.ready"))) == options.clients,
+        f"{options.clients} clients",
+    )
     begin_ns = time.monotonic_ns() + 1_000_000_000
     part = go.with_suffix(".part")
     part.write_text(str(begin_ns))

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kv_action_router.caching.domains import Domains
-from kv_action_router.caching.entries import NOTHING, EntryTable
+from kv_action_router.caching.entries import EntryTable
 from kv_action_router.caching.layers.task import NO_BEHAVIOR, TaskEntry
+from kv_action_router.caching.occupancy import NOTHING
 from kv_action_router.contracts import (
     KEY_SIZE,
     ROBOT_SLICE,
@@ -189,7 +190,8 @@ class Inspector:
             failures_in_row=entry.failures_in_row,
             confident=entry.confident,
             has_behavior=entry.behavior != NO_BEHAVIOR,
-            unused_for=self._entries.decisions - entry.last_used,
+            # A decision may have used the entry since the clock was read.
+            unused_for=max(0, self._entries.decisions - entry.last_used),
         )
 
 

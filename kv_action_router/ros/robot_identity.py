@@ -17,10 +17,14 @@ def identified(node: Node, config: C) -> C:
     """Return the configuration with ``robot_id`` filled in, if the stage has it and leaves it open.
 
     All nodes of a namespace on one machine arrive at the same identity.
+
+    Raises:
+        ConfigError: the configured identity is not a name.
     """
-    if getattr(config, "robot_id", None) != "":
+    configured = getattr(config, "robot_id", None)
+    if configured is None:
         return config
-    found = identify(namespace=node.get_namespace())
+    found = identify(configured, node.get_namespace())
     node.get_logger().info(f"robot_id is {found.robot_id!r} ({found.source})")
     if found.warning:
         node.get_logger().warning(found.warning)
