@@ -13,25 +13,21 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sqlite3
 import struct
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kv_action_router.caching.store import schema
-from kv_action_router.caching.store.record import Row
+from kv_action_router.caching.store import replacing, schema
 from kv_action_router.caching.store.salvage import Salvaged, first_page, salvage
 from kv_action_router.caching.store.state import (
     PROGRESS,
     StateRow,
     is_whole_state,
     read_state,
-    state_row,
 )
+from kv_action_router.caching.store.tables import fill
 from kv_action_router.errors import StoreError
 
 # A message of SQLite that quotes a damaged name is no text, and cannot even be raised.
@@ -50,7 +46,6 @@ _REFUSALS = frozenset(
         sqlite3.SQLITE_NOLFS,
     )
 )
-KEPT_ASIDE = 3  # damaged files of one store; older ones are removed
 
 
 @dataclass
@@ -63,7 +58,6 @@ class Opened:
         notes: what people should know, each a clause.
         broken: rows that are not whole, from a damaged file.
         lost: entries that the file should hold and that are not there, not even broken.
-        migrated_from: version before a migration; None = there was none.
     """
 
     connection: sqlite3.Connection
@@ -71,7 +65,6 @@ class Opened:
     notes: list[str] = field(default_factory=list)
     broken: list[tuple[Any, ...]] = field(default_factory=list)
     lost: int = 0
-    migrated_from: int | None = None
 
 
 class _DamagedError(Exception):
@@ -89,7 +82,7 @@ def open_database(path: Path) -> Opened:
         StoreError: not even a database in memory can be had.
     """
     try:
-        _finish_swap(path)
+        replacing.finish(path)
         try:
             return _open_good(path)
         except _DamagedError as damage:
@@ -136,9 +129,9 @@ def _open_good(path: Path) -> Opened:
         if isinstance(error, _UNREADABLE) and not _is_refusal(error):
             raise _DamagedError(str(error)) from error
         raise
-    migrated = version if 0 < version < schema.VERSION else None
-    notes = [] if migrated is None else [f"migrated from version {version} to {schema.VERSION}"]
-    return Opened(connection, stored=True, notes=notes, migrated_from=migrated)
+    migrated = 0 < version < schema.VERSION
+    notes = [f"migrated from version {version} to {schema.VERSION}"] if migrated else []
+    return Opened(connection, stored=True, notes=notes)
 
 
 def _is_refusal(error: Exception) -> bool:
@@ -153,7 +146,7 @@ def _look_at_log(path: Path) -> None:
         return
     if path.exists():
         raise _DamagedError("it is empty, beside a log that is not")
-    log.rename(_name_aside(log))  # who removed the file means it
+    log.rename(replacing.name_aside(log))  # who removed the file means it
 
 
 def _look_at_head(path: Path) -> None:
@@ -218,24 +211,12 @@ def _newest(rows: list[StateRow]) -> dict[str, StateRow]:
 def _recover(path: Path, damage: str) -> Opened:
     """Write what is whole into a new database, which takes the path; keep the old file aside."""
     found = salvage(path)
-    fresh = path.with_name(path.name + ".new")
-    _remove(fresh)
     try:
-        connection = schema.connect(fresh)
-        try:
-            _fill(connection, found)
-        finally:
-            connection.close()
-        with fresh.open("rb") as file:
-            os.fsync(file.fileno())
-        fresh.rename(path.with_name(path.name + ".ready"))
-        schema.sync_folder(path.parent)
+        replacing.prepare(path, found)
     except (OSError, sqlite3.Error) as error:
-        with contextlib.suppress(OSError):
-            _remove(fresh)
         reason = f"{path} is damaged ({damage}) and cannot be written anew ({error})"
         return _report(_in_memory(found, reason), found)
-    aside = _finish_swap(path)
+    aside = replacing.finish(path)
     opened = _open_good(path)
     opened.notes.append(f"it was damaged ({damage}); the damaged file is kept as {aside}")
     return _report(opened, found)
@@ -249,88 +230,10 @@ def _report(opened: Opened, found: Salvaged) -> Opened:
     return opened
 
 
-def _fill(connection: sqlite3.Connection, found: Salvaged) -> None:
-    schema.migrate(connection)
-    connection.execute("BEGIN IMMEDIATE")
-    insert_rows(connection, list(found.rows.values()))
-    state = dict(found.state)
-    state.pop(PROGRESS, None)
-    connection.executemany(
-        "INSERT INTO state (name, content, checksum) VALUES (?, ?, ?)",
-        [row[1:] for row in state.values()],
-    )
-    progress = read_state(found.state)
-    last_id = max((progress.last_id, *found.rows, *(row[0] for row in found.broken)))
-    write_progress(connection, last_id, progress.decisions, len(found.rows))
-    connection.execute("COMMIT")
-
-
-def insert_rows(connection: sqlite3.Connection, rows: list[Row]) -> None:
-    """Insert entries; those of the same id are replaced."""
-    connection.executemany(
-        f"INSERT OR REPLACE INTO entry ({schema.ENTRY_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?)", rows
-    )
-
-
-def write_state(connection: sqlite3.Connection, row: tuple[str, str, int]) -> None:
-    """Write a piece of state in the place of the one of the same name."""
-    connection.execute("DELETE FROM state WHERE name = ?", row[:1])
-    connection.execute("INSERT INTO state (name, content, checksum) VALUES (?, ?, ?)", row)
-
-
-def write_progress(
-    connection: sqlite3.Connection, last_id: int, decisions: int, entries: int
-) -> None:
-    """Write the numbers that go on after a restart, and those that tell what is missing."""
-    content = {
-        "schema": schema.VERSION,
-        "last_id": last_id,
-        "decisions": decisions,
-        "entries": entries,
-    }
-    write_state(connection, state_row(PROGRESS, content))
-
-
-def _finish_swap(path: Path) -> Path | None:
-    """Put a new database, once complete, in the place of a damaged one; repeatable at any point.
-
-    Returns:
-        Where the damaged file is kept; None = there was nothing to do.
-    """
-    ready = path.with_name(path.name + ".ready")
-    if not ready.exists():
-        return None
-    aside = _name_aside(path)
-    log = path.with_name(path.name + "-wal")
-    # The log goes first: it must never stand beside a database that it is not of.
-    if log.exists():
-        log.rename(aside.with_name(aside.name + "-wal"))
-    if path.exists():
-        path.rename(aside)
-    ready.rename(path)
-    schema.sync_folder(path.parent)
-    old = sorted(path.parent.glob(f"{path.name}.damaged-*Z"))
-    for file in old[:-KEPT_ASIDE]:
-        _remove(file)
-    return aside
-
-
-def _name_aside(path: Path) -> Path:
-    """Return a name that no file has, later ones after earlier ones."""
-    now_ns = time.time_ns()
-    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now_ns // 10**9))
-    return path.with_name(f"{path.name}.damaged-{stamp}.{now_ns % 10**9:09d}Z")
-
-
-def _remove(path: Path) -> None:
-    for name in (path.name, path.name + "-wal", path.name + "-shm"):
-        path.with_name(name).unlink(missing_ok=True)
-
-
 def _in_memory(found: Salvaged, reason: str) -> Opened:
     try:
         connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        _fill(connection, found)
+        fill(connection, found)
     except sqlite3.Error as error:
         raise StoreError(f"no database can be made in memory: {error}") from error
     return _report(Opened(connection, stored=False, notes=[reason]), found)

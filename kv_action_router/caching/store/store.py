@@ -18,6 +18,7 @@ from kv_action_router.caching.store.state import (
     is_whole_state,
     read_state,
 )
+from kv_action_router.caching.store.tables import write_progress
 from kv_action_router.caching.store.writer import Changes, Writer
 from kv_action_router.errors import StoreError
 
@@ -106,9 +107,7 @@ class CacheStore:
             connection.executemany(
                 "DELETE FROM entry WHERE entry_id = ?", [(row[0],) for row, _ in bad]
             )
-            opening.write_progress(
-                connection, self.state.last_id, self.state.decisions, self._count()
-            )
+            write_progress(connection, self.state.last_id, self.state.decisions, self._count())
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             if connection.in_transaction:

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kv_action_router.caching.store.opening import write_progress, write_state
 from kv_action_router.caching.store.record import EntryRecord
 from kv_action_router.caching.store.schema import ENTRY_COLUMNS
 from kv_action_router.caching.store.state import state_row
+from kv_action_router.caching.store.tables import write_progress, write_state
 from kv_action_router.errors import StoreError
 
 BATCH_PERIOD_S = 0.2  # changes are collected that long

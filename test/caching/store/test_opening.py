@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from kv_action_router.caching.store import schema
-from kv_action_router.caching.store.opening import KEPT_ASIDE
 from kv_action_router.caching.store.record import EntryRecord
+from kv_action_router.caching.store.replacing import KEPT_ASIDE
 from kv_action_router.caching.store.salvage import salvage
 from kv_action_router.caching.store.state import PROGRESS, state_row
 from kv_action_router.errors import StoreError
