@@ -24,7 +24,7 @@ from kv_action_router.contracts import (
     SeenObstacles,
     TargetEstimate,
 )
-from kv_action_router.errors import MissingJointsError, UnreachableError
+from kv_action_router.errors import InputError, MissingJointsError, UnreachableError
 from kv_action_router.robots.collision import NO_SPHERES
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.robots.swept import SweptCollision
@@ -62,13 +62,18 @@ class CollisionGuard:
             config: padding, allowed contact, oldest age.
             look: returns obstacles that came since the last call, or None.
             clock: CLOCK_MONOTONIC [ns].
+
+        Raises:
+            ConfigError: a contact link is none of the robot's.
         """
         self._model = model
         self._config = config
         self._look = look
         self._clock = clock
         self._seen: SeenObstacles | None = None
-        self._swept = SweptCollision(model.collision_model(config.table_plane))
+        collision = model.collision_model(config.table_plane)
+        config.check_links(collision.links)
+        self._swept = SweptCollision(collision)
 
     def check(
         self, candidate: Candidate, joints: JointSample | None, behavior: BehaviorValue
@@ -119,17 +124,16 @@ class CollisionGuard:
         spheres: FloatArray,
     ) -> str | None:
         try:
-            motion = self._joined(candidate, joints, behavior)
-        except MissingJointsError as error:
+            target = candidate.target
+            touch = self._swept.first_touch(
+                self._joined(candidate, joints, behavior),
+                _duration(behavior),
+                spheres,
+                self._config.collision_padding,
+                self._config.contact(candidate.allowed_contact, target.pose if target else None),
+            )
+        except (MissingJointsError, InputError) as error:  # what can't be tested doesn't pass
             return str(error)
-        target = candidate.target
-        touch = self._swept.first_touch(
-            motion,
-            _duration(behavior),
-            spheres,
-            self._config.collision_padding,
-            self._config.contact(candidate.allowed_contact, target.pose if target else None),
-        )
         return None if touch is None else f"{touch}, padding {self._config.collision_padding:g} m"
 
     def _joined(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from kv_action_router.configuration import Configuration, parameter
 from kv_action_router.contracts import Pose
+from kv_action_router.errors import ConfigError
 from kv_action_router.robots.swept import NO_CONTACT, AllowedContact
 
 
@@ -42,6 +44,17 @@ class CollisionConfig(Configuration):
     def table_plane(self) -> float | None:
         """Height of the table [m], or None."""
         return None if self.table_height <= -1.0 else self.table_height
+
+    def check_links(self, links: Collection[str]) -> None:
+        """Refuse contact links that a robot has not.
+
+        Raises:
+            ConfigError: naming them and the robot's.
+        """
+        unknown = [link for link in self.contact_links if link not in links]
+        if unknown:
+            known = ", ".join(dict.fromkeys(links))
+            raise ConfigError("contact_links", f"links of the robot ({known})", unknown)
 
     def contact(self, allowed_contact: str, target: Pose | None) -> AllowedContact:
         """Return what may be touched in a stage.

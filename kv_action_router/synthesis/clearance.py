@@ -12,11 +12,16 @@ from kv_action_router.synthesis.spline import Motion
 
 
 class Clearance:
-    """Tests planned and corrected motions alike. Not thread safe."""
+    """Tests planned and corrected motions alike. Not thread safe.
+
+    Raises:
+        ConfigError: a contact link is none of the robot's.
+    """
 
     def __init__(self, model: RobotModel, config: SynthesisConfig) -> None:
-        self._collision = model.collision_model(config.table_plane)
-        self._swept = SweptCollision(self._collision)
+        collision = model.collision_model(config.table_plane)
+        config.check_links(collision.links)
+        self._swept = SweptCollision(collision)
         self._config = config
 
     def first_touch(self, motion: Motion, request: PlanRequest, begin: float = 0.0) -> Touch | None:

@@ -23,6 +23,7 @@ from kv_action_router.contracts import (
     SeenObstacles,
     TargetEstimate,
 )
+from kv_action_router.errors import ConfigError
 from kv_action_router.robots.model import RobotModel
 
 threadpool_limits(1)
@@ -170,6 +171,18 @@ def test_missing_joints_are_named() -> None:
     )
     reason = Eyes().guard().check(candidate(), sample(), part)
     assert reason == "behavior has no positions of wrist_3_joint"
+
+
+def test_what_cannot_be_tested_does_not_pass() -> None:
+    broken = Eyes(np.full((1, 4), np.nan)).guard()
+    reason = broken.check(candidate(), sample(), behavior())
+    assert reason is not None
+    assert "spheres must be finite" in reason
+
+
+def test_links_of_another_robot_are_refused_at_once() -> None:
+    with pytest.raises(ConfigError, match=r"contact_links must be links of the robot .*'hand'"):
+        Eyes().guard(dataclasses.replace(CONFIG, contact_links=("tool", "hand")))
 
 
 @settings(max_examples=10, deadline=None)
