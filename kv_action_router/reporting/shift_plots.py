@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from kv_action_router.contracts import FloatArray
 
 _LAYER_COLORS = {"task": "#2a7f9e", "behavior": "#2a9d8f", "execution": "#e9c46a"}
-_COLORS = ("#2a7f9e", "#d1603d", "#264653")
+_STYLES = (("#2a7f9e", 3.5), ("#d1603d", 2.0), ("#264653", 0.8))  # thinner on top: none hides
 _WINDOW = 25  # cycles that a rate is taken over
 
 
@@ -92,11 +92,13 @@ def _layers(shift: ShiftSeries, limit: float) -> Figure:
 
 def _comparison(shifts: Sequence[ShiftSeries]) -> Figure:
     figure, (upper, lower) = plt.subplots(2, 1, figsize=(8.0, 5.6), sharex=True)
-    for shift, color in zip(shifts, _COLORS, strict=False):
+    for shift, (color, width) in zip(shifts, _STYLES, strict=False):
         cycles = np.arange(len(shift.decisions))
-        upper.plot(cycles, rates(shift.task_hits, shift.decisions), color=color, label=shift.name)
-        upper.plot(cycles, rates(shift.behavior_hits, shift.decisions), color=color, linestyle="--")
-        lower.plot(cycles, shift.entries, color=color, label=shift.name)
+        task = rates(shift.task_hits, shift.decisions)
+        behavior = rates(shift.behavior_hits, shift.decisions)
+        upper.plot(cycles, task, color=color, linewidth=width, label=shift.name)
+        upper.plot(cycles, behavior, color=color, linewidth=width, linestyle="--")
+        lower.plot(cycles, shift.entries, color=color, linewidth=width, label=shift.name)
     _finish(upper, "hits / decisions")
     upper.set(title=f"Task hits (solid), behavior hits (dashed), last {_WINDOW} cycles")
     lower.set(xlabel="cycle", ylabel="entries held")
