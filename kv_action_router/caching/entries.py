@@ -13,6 +13,7 @@ from kv_action_router.caching.index.base import FREE, KeyIndex
 from kv_action_router.caching.index.exact import ExactIndex
 from kv_action_router.caching.layers.behavior import BehaviorLayer, BehaviorSize, check_behavior
 from kv_action_router.caching.layers.task import NO_BEHAVIOR, TaskEntry, TaskLayer
+from kv_action_router.caching.occupancy import Occupancy, occupancy_of
 from kv_action_router.caching.partitions import Partition, Partitions
 from kv_action_router.contracts import ROBOT_SLICE, BehaviorValue, Float32Array
 from kv_action_router.errors import EntryNotFoundError, StaleVersionError
@@ -34,18 +35,6 @@ class Insertion:
     version: int
     merged: bool
     evicted: tuple[int, Partition] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Occupancy:
-    """What a domain holds: task entries, those with a behavior value, those without confidence."""
-
-    tasks: int
-    behaviors: int
-    not_confident: int
-
-
-NOTHING = Occupancy(0, 0, 0)
 
 
 class EntryTable:
@@ -73,6 +62,11 @@ class EntryTable:
 
     def __len__(self) -> int:
         return len(self.tasks)
+
+    @property
+    def bytes_per_entry(self) -> int:
+        """Memory of the arrays of both layers for one entry, without the index's graph [bytes]."""
+        return self.tasks.bytes_per_entry + self.behaviors.bytes_per_entry
 
     @property
     def changed(self) -> set[int]:
@@ -257,27 +251,7 @@ class EntryTable:
 
     def occupancy(self) -> dict[str, Occupancy]:
         """Return what each domain holds that ever held an entry."""
-        tasks, size = self.tasks, len(self.partitions) + 1
-        end = tasks.index.end
-        held = tasks.index.partitions[:end] - FREE  # 0 = free, from 1 the partitions
-        counts = [
-            np.bincount(rows, minlength=size).tolist()
-            for rows in (
-                held,
-                held[tasks.behavior[:end] != NO_BEHAVIOR],
-                held[~tasks.confident[:end]],
-            )
-        ]
-        found: dict[str, Occupancy] = {}
-        for number in range(size - 1):
-            domain = self.partitions[number].domain
-            before = found.get(domain, NOTHING)
-            found[domain] = Occupancy(
-                before.tasks + counts[0][number + 1],
-                before.behaviors + counts[1][number + 1],
-                before.not_confident + counts[2][number + 1],
-            )
-        return found
+        return occupancy_of(self.tasks, self.partitions)
 
     # --- inside ---
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from kv_action_router.caching.config import CachingConfig
 from kv_action_router.caching.decisions import DecisionKeeper
 from kv_action_router.caching.domains import Domains
-from kv_action_router.caching.entries import NOTHING, EntryTable
+from kv_action_router.caching.entries import EntryTable
 from kv_action_router.caching.eviction import make_policy
 from kv_action_router.caching.guards import (
     EmptyGuard,
@@ -26,6 +26,7 @@ from kv_action_router.caching.key_index import prepare_key
 from kv_action_router.caching.layers.behavior import BehaviorSize
 from kv_action_router.caching.layers.execution import ExecutionLayer
 from kv_action_router.caching.match import Answer, Matcher, Question
+from kv_action_router.caching.occupancy import NOTHING
 from kv_action_router.caching.statistics import CacheReport, LayerReport, Statistics
 from kv_action_router.caching.store.persistence import Persistence
 from kv_action_router.caching.updates import Applied, Updates

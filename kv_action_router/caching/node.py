@@ -23,10 +23,8 @@ from kv_action_router.caching.config import CachingConfig
 from kv_action_router.caching.decision_log import DecisionLog
 from kv_action_router.caching.decisions import describe
 from kv_action_router.caching.manager import CacheManager
-from kv_action_router.caching.store.location import store_file
-from kv_action_router.caching.store.store import CacheStore
 from kv_action_router.caching.warmup import warm_up
-from kv_action_router.errors import CachingError, RouterError, StaleVersionError, StoreError
+from kv_action_router.errors import CachingError, RouterError, StaleVersionError
 from kv_action_router.msg import EntryUpdate, FailureEvent
 from kv_action_router.robots.execution_values import load_execution_value
 from kv_action_router.robots.model import RobotModel
@@ -34,6 +32,7 @@ from kv_action_router.ros import topics
 from kv_action_router.ros.bytes_publisher import BytesPublisher
 from kv_action_router.ros.cache_reports import STATISTICS_PERIOD_S, CacheReports
 from kv_action_router.ros.cache_services import CacheServices
+from kv_action_router.ros.cache_store import StoredCache
 from kv_action_router.ros.conversions import (
     entry_update_from_msg,
     execution_value_to_msg,
@@ -45,7 +44,6 @@ from kv_action_router.ros.streams import DataLoop
 from kv_action_router.ros.wire import FeedbackGlance, KeyReader, MatchWriter, ObstacleReader
 
 NAME = "cache_manager"
-FLUSH_S = 1.5  # that long a deactivation waits for the disk; a process has 4 s to end
 LOG_PERIOD_S = 0.2
 LOG_LINES = 5  # decisions told in one period; more are only counted
 FEEDBACK_PERIOD_NS = 50_000_000  # the injector's counters add up: reading them now and then will do
@@ -92,8 +90,13 @@ class CacheManagerNode(StageNode[CachingConfig]):
         self._obstacles = self.plane.reader(topics.OBSTACLE_SPHERES, raw=True)
         guard = CollisionGuard(model, config, self._look_for_obstacles, time.monotonic_ns)
         self._manager = CacheManager(config, model, execution, [guard])
-        self._keep(self._close_cache, self._manager)
-        self._load_cache(self._manager)
+        size = self._manager.entries.bytes_per_entry
+        self.get_logger().info(
+            f"room for {config.capacity} entries of {size} bytes: "
+            f"{config.capacity * size / 1e6:.1f} MB"
+        )
+        self._stored = StoredCache(self, self._manager, config.store_path, config.robot_id)
+        self._keep(StoredCache.close, self._stored)
         guard.warm_up()
         for match in warm_up(config, model):
             self._match_writer.write(match, 0)
@@ -138,11 +141,7 @@ class CacheManagerNode(StageNode[CachingConfig]):
             timer = self.__dict__.pop(name, None)
             if timer is not None:
                 self.destroy_timer(timer)
-        if self._manager is not None and self._manager.persistence.is_stored:
-            try:
-                self._manager.persistence.save(FLUSH_S)
-            except StoreError as error:
-                self.report(error.error_code, str(error), detector="store")
+        self._stored.flush()
 
     def cleanup_stage(self) -> None:
         """Destroy what was made, and the cache; the readers go with the data plane."""
@@ -150,22 +149,6 @@ class CacheManagerNode(StageNode[CachingConfig]):
             destroy(thing)
         self._made.clear()
         self._manager = None
-
-    def _load_cache(self, manager: CacheManager) -> None:
-        path = store_file(self.config.store_path, self.config.robot_id)
-        if path is None:
-            self.get_logger().info("the cache is not kept (store_path)")
-            return
-        store = CacheStore(path)
-        told = manager.persistence.begin(store)
-        if store.wants_attention:
-            self.report(StoreError.error_code, told, detector="store")
-        else:
-            self.get_logger().info(told)
-
-    def _close_cache(self, manager: CacheManager) -> None:
-        if wrong := manager.persistence.end():
-            self.report(StoreError.error_code, wrong, detector="store")
 
     def _publisher(self, topic: topics.Topic) -> Any:
         publisher = self.create_publisher(topic.type, topic.name, topic.profile())
@@ -229,6 +212,7 @@ class CacheManagerNode(StageNode[CachingConfig]):
     def _tell_statistics(self) -> None:
         if self._manager is not None:
             self._reports.publish()
+            self._stored.watch()
 
     def _tell_decisions(self) -> None:
         if self._manager is None:

@@ -121,6 +121,14 @@ class TestCheckBehavior:
             check_behavior(None, SIZE)
 
 
+def test_bytes_per_entry_are_those_of_the_arrays() -> None:
+    """Key 56 x 4, partition, behavior and four counters 4 each, two of 8, a bit; and the value."""
+    entries = EntryTable(10, BehaviorSize(168, 34, 6), LeastRecentlyUsed(), 0.99)
+    task = 56 * 4 + 6 * 4 + 2 * 8 + 1
+    value = (168 + 34 + 6 + 7 + 1) * 8 + 4 * 4 + 1
+    assert entries.bytes_per_entry == task + value
+
+
 class TestExecutionLayer:
     def test_compare_and_set(self, build) -> None:
         layer = ExecutionLayer()

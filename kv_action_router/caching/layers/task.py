@@ -73,6 +73,16 @@ class TaskLayer:
         """Number of entries that it takes."""
         return self.pool.capacity
 
+    @property
+    def bytes_per_entry(self) -> int:
+        """Memory of one entry in the arrays [bytes]."""
+        columns = (
+            *(self.index.keys, self.index.partitions, self.behavior, self.last_used),
+            *(self.successes, self.failures, self.failures_in_row, self.confident),
+            *(self.entry_id, self._version),
+        )
+        return sum(column.strides[0] for column in columns)
+
     def __len__(self) -> int:
         return len(self.slots)
 
