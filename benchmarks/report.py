@@ -2,7 +2,7 @@
 
     .venv/bin/python benchmarks/report.py [--since SECONDS] [--check]
 
-Takes ``build/reports/bench/*.json`` and the reports of the older benchmarks beside that folder; with
+Takes ``build/reports/bench/*.json`` and the reports of other benchmarks beside that folder; with
 ``--since`` only files that were written after that time. With ``--check`` it exits with 1 when a
 figure of any of them falls short.
 """

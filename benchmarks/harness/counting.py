@@ -11,7 +11,7 @@ from harness.phases import SETTLED, Phase, PhaseRecord
 _KEPT = 4096
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 _LONGEST_TEXT = 120
-_FAILED_TASKS = 5
+_FAILED_TASKS = 10  # in a row
 
 
 class PhaseCount:
@@ -25,6 +25,7 @@ class PhaseCount:
         counters: newest of the injector.
         in_force: decision that was adopted last; 0 = none in this task.
         invalidated_ns: when the entry in force was thrown away [ns]; 0 = it was not.
+        ended: somebody has enough.
         trouble: why the phase must end; empty = it need not.
     """
 
@@ -34,6 +35,7 @@ class PhaseCount:
         self.counters: dict[str, int] = {}
         self.in_force = 0
         self.invalidated_ns = 0
+        self.ended = False
         self.trouble = ""
         self._entries: dict[int, int] = {}  # trace -> entry; 0 = replanned
         self._entry = 0  # behind the motion in force
@@ -51,7 +53,7 @@ class PhaseCount:
     @property
     def done(self) -> bool:
         """Whether enough was counted."""
-        return len(self.rows) >= self.phase.cycles
+        return self.ended or len(self.rows) >= self.phase.cycles
 
     def begin_task(self) -> None:
         """Begin another task: its first decisions do not count."""
@@ -75,6 +77,7 @@ class PhaseCount:
             return False
         invalidated_ns, self.invalidated_ns = self.invalidated_ns, 0
         self.in_force, self._entry = decision_id, entry or 0
+        self._failed_tasks = 0
         self._seen += 1
         self._seen_in_task += 1
         if self._seen_in_task <= SETTLED or self._seen <= self.phase.warm_up:
@@ -122,7 +125,7 @@ class PhaseCount:
         """Take the failure of a task: after a stop another one begins, a few times."""
         self._failed_tasks += 1
         if self._failed_tasks > _FAILED_TASKS:
-            self.trouble = f"{self._failed_tasks} tasks failed, the last one: {reason}"
+            self.trouble = f"{self._failed_tasks} tasks in a row failed, the last one: {reason}"
 
     def record(self) -> PhaseRecord:
         """Return what came of it."""

@@ -12,6 +12,7 @@ import math
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import rclpy
 from rclpy.node import Node
@@ -45,7 +46,7 @@ from kv_action_router.srv import InvalidateCache
 _PICTURES = 16
 _TASK_S = 3600.0
 _AGAIN_NS = 100_000_000
-_PATIENCE_S = 0.5  # between a stop and its release
+_PATIENCE_S = 1.0  # between a stop and its release
 _START_S = 60.0
 _CONDITION = "asked"  # of the tasks that write_task writes
 _COUNTERS = (
@@ -60,11 +61,18 @@ _COUNTERS = (
 
 
 class Driver:
-    """Threads: ``images`` sends them, ``wishes`` listens and asks, the executor runs tasks."""
+    """Stimulus and count of one system.
+
+    Threads: ``images`` sends them, ``wishes`` listens and asks, the executor runs tasks.
+
+    Attributes:
+        pictures: that are sent in turn; may be replaced at any time.
+        error: what a thread has raised; None = nothing.
+    """
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._pictures = pictures.render(_PICTURES)
+        self.pictures = pictures.render(_PICTURES)
         self._images = pictures.publishers(node)
         self._conditions = node.create_publisher(
             StageCondition, topics.CONDITION.name, topics.CONDITION.profile()
@@ -142,12 +150,21 @@ class Driver:
         result = ended.result().result
         if not result.success and not asked_to_end:
             count.on_task_failed(result.error_msg)
+            # the task may have been refused: the injector is in its fail-safe, or stopped
+            again = time.monotonic() + _PATIENCE_S
+            self._release_due = min(self._release_due, again)
+            client.wait(lambda: time.monotonic() > again, 2.0 * _PATIENCE_S, str, self.release_stop)
+            self.release_stop()
+
+    def finish(self) -> None:
+        """End the phase under way; any thread may call this."""
+        self._count.ended = True
 
     def release_stop(self) -> None:
         """Release a stop some time after it was engaged: the run goes on, and is told of."""
         if time.monotonic() >= self._release_due and self._release.service_is_ready():
             self._release_due = time.monotonic() + _PATIENCE_S  # until it is granted
-            self._release.call_async(Trigger.Request())
+            self._release.call_async(Trigger.Request()).add_done_callback(self._on_released)
 
     def close(self) -> None:
         """Leave all streams."""
@@ -159,7 +176,7 @@ class Driver:
     def _send_image(self, _: int) -> None:
         self._image_number += 1
         # a stride that shares no factor with the number of pictures: neighbors are far apart
-        picture = self._pictures[self._image_number * 7 % len(self._pictures)]
+        picture = self.pictures[self._image_number * 7 % len(self.pictures)]
         self._images.publish(time.time_ns(), picture.color, picture.depth)
 
     # --- the thread of wishes -----------------------------------------------------------------
@@ -223,13 +240,22 @@ class Driver:
     def _on_failure(self, message: FailureEvent) -> None:
         self._count.on_failure(message.source, message.error_msg)
 
+    def _on_released(self, answered: Any) -> None:
+        if answered.result().success:
+            self._release_due = math.inf
+
     def _on_stop(self, message: Stop) -> None:
         self._release_due = time.monotonic() + _PATIENCE_S if message.engaged else math.inf
         if message.engaged:
             self._count.on_stop(f"{message.source}: {message.reason}")
 
 
-def _wait_until_ready(node: Node, client: TaskClient, driver: Driver) -> None:
+def wait_until_driven(node: Node, client: TaskClient, driver: Driver) -> None:
+    """Wait until a task can be run; a stop from the start of the nodes is released.
+
+    Raises:
+        RouterError: what was waited for did not happen.
+    """
     observer = RunObserver(node, RunRecord())
     observer.start()
     until = time.monotonic() + _START_S
@@ -265,7 +291,7 @@ def main() -> int:
     executor.add_node(node)
     client = TaskClient(node, executor)
     driver = Driver(node)
-    _wait_until_ready(node, client, driver)
+    wait_until_driven(node, client, driver)
     rest_garbage()
     folder = options.plan.parent
     for phase in read_plan(options.plan):

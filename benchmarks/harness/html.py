@@ -73,8 +73,7 @@ def _section(name: str, report: dict[str, Any]) -> str:
     table = f"<table>{_head('what', *_TAILS)}{''.join(rows)}</table>" if rows else ""
     plotted = _tails([(path, f) for path, f in found if f.get("curve")])
     return (
-        f"<h2>{html.escape(name)}</h2>"
-        f'<p class="setting">{html.escape(known)}</p>{table}{plotted}'
+        f'<h2>{html.escape(name)}</h2><p class="setting">{html.escape(known)}</p>{table}{plotted}'
     )
 
 

@@ -15,11 +15,13 @@ from rclpy.node import Node
 
 from kv_action_router.contracts import Float32Array
 from kv_action_router.ros.sensor_publishers import ImagePublishers
+from kv_action_router.simulation.box import BOX_BODY, BOX_GEOM
 from kv_action_router.simulation.camera import Camera, CameraModel, Snapshot
 from kv_action_router.simulation.config import SimulationConfig
 from kv_action_router.simulation.scene import TARGET_BODY, build_scene
 
 ENCODINGS = ("rgb8", "32FC1")
+_BOX_AT, _BOX_HALF = (0.46, 0.17), (0.06, 0.04, 0.15)  # [m] 7 cm beside the tool's way
 _SPREAD = 0.03  # [m] of the targets around the middle, to each side
 
 
@@ -30,8 +32,14 @@ class Picture(NamedTuple):
     depth: Float32Array
 
 
-def render(count: int, seed: int = 1) -> list[Picture]:
-    """Return pictures with the target at random places near the middle of the table."""
+def render(count: int, seed: int = 1, *, box: bool = False) -> list[Picture]:
+    """Return pictures with the target at random places near the middle of the table.
+
+    Args:
+        count: of pictures.
+        seed: of the places.
+        box: whether a box stands beside them, higher than the tool moves.
+    """
     config = SimulationConfig(color_encoding=ENCODINGS[0], depth_encoding=ENCODINGS[1])
     model = build_scene(config)
     _hide_arm(model)
@@ -39,6 +47,9 @@ def render(count: int, seed: int = 1) -> list[Picture]:
     generator = np.random.default_rng(seed)
     camera = Camera(model, config, generator)
     target = model.body(TARGET_BODY).mocapid[0]
+    if box:
+        model.geom(BOX_GEOM).size[:] = _BOX_HALF
+        data.mocap_pos[model.body(BOX_BODY).mocapid[0]] = (*_BOX_AT, _BOX_HALF[2])
     pictures = []
     for _ in range(count):
         place = np.array(config.target_start) + generator.uniform(-_SPREAD, _SPREAD, 2)
@@ -57,7 +68,7 @@ def publishers(node: Node) -> ImagePublishers:
 
 
 def _hide_arm(model: mujoco.MjModel) -> None:
-    shown = {0, model.body(TARGET_BODY).id}
+    shown = {0, model.body(TARGET_BODY).id, model.body(BOX_BODY).id}
     for geom in range(model.ngeom):
         if int(model.geom_bodyid[geom]) not in shown:
             model.geom_rgba[geom, 3] = 0.0
