@@ -10,6 +10,7 @@ from rclpy.serialization import deserialize_message
 
 from kv_action_router.caching.manager import CacheManager
 from kv_action_router.caching.statistics import CacheReport, LayerReport
+from kv_action_router.caching.store.report import NOT_STORED, StoreReport
 from kv_action_router.claims import Claims, new_instance
 from kv_action_router.errors import IdentityError
 from kv_action_router.msg import FailureEvent
@@ -22,6 +23,7 @@ _DIAGNOSTICS_EVERY = 2  # publications of the statistics
 _INSTANCE = "instance"  # key of the value by which cache managers know each other
 _SUMS = ("keys", "keys_refused", "updates_refused")
 _TIMES = ("match_time_p50_us", "match_time_p99_us", "match_time_max_us")
+_STORE = ("loaded", "quarantined", "lost", "unsaved", "saves", "saves_failed")
 _OCCUPANCY = ("entries", "capacity", "entries_not_confident")
 
 
@@ -103,6 +105,7 @@ class _Board:
         self._whole = self._status("cache", ("robot_id", _INSTANCE, *_SUMS, *_TIMES))
         self._whole.values[0].value = robot_id
         self._whole.values[1].value = instance
+        self._store = self._status("cache store", _STORE)
         self._layers: dict[tuple[str, str], DiagnosticStatus] = {}
         self._array = DiagnosticArray()
 
@@ -116,7 +119,11 @@ class _Board:
         _fill(whole.values[2:], numbers)
         for layer in report.layers:
             self._fill_layer(layer)
-        self._array.status = [whole, *self._layers.values()]
+        store = report.store
+        self._store.level = _level(store)
+        self._store.message = store.where
+        _fill(self._store.values, [str(getattr(store, name)) for name in _STORE])
+        self._array.status = [whole, self._store, *self._layers.values()]
         return self._array
 
     def _fill_layer(self, report: LayerReport) -> None:
@@ -142,6 +149,11 @@ class _Board:
             level=DiagnosticStatus.OK,
             values=[KeyValue(key=key) for key in keys],
         )
+
+
+def _level(store: StoreReport) -> bytes:
+    well = store.stored or store == NOT_STORED  # which somebody asked for
+    return DiagnosticStatus.OK if well else DiagnosticStatus.WARN
 
 
 def _fill(values: list[KeyValue], numbers: list[str]) -> None:

@@ -26,8 +26,6 @@ PACKAGE = "kv_action_router"
 SOFT_STAGES = ("task_key_encoder", "cache_manager", "behavior_synthesizer", "failure_monitor")
 INJECTOR = "actuator_injector"
 SIMULATION = "simulation"
-CACHE = "cache_manager"
-SIMULATION_STORE = "{robot_id}.simulation.sqlite3"
 CONTROLLERS = ("effort", "velocity", "position")
 # What is nearer to the motor comes first. Two cores that are busy with all of it run into the
 # kernel's throttle (95 % of each second): config/small_computer.yaml is for those.
@@ -66,8 +64,8 @@ class Arguments(Configuration):
     )
     store_path: str = parameter(
         "",
-        "file that keeps the cache, as the cache manager's parameter of this name; empty = its "
-        "default, and a file of its own for the simulation",
+        "file that keeps the cache, as the cache manager's parameter of this name; empty = as the "
+        "parameter files say, and in the simulation a file of its own",
     )
     composed: bool = parameter(False, "run the four soft stages in one process")
     realtime: bool = parameter(
@@ -207,11 +205,11 @@ SYSTEMS = {"ur5e": ur5e}
 def _arm(robot: str, arguments: Arguments) -> System:
     share = Path(get_package_share_directory(PACKAGE))
     files = [str(share / "config" / f"{robot}.yaml")]
+    if arguments.sim:
+        files.append(str(share / "config" / "simulation.yaml"))
     if arguments.params_file:
         files.append(str(Path(arguments.params_file).resolve()))
     shared: dict[str, Any] = {"use_sim_time": arguments.use_sim_time}
-    # What was learned in the simulation must not move a real arm unasked.
-    store_path = arguments.store_path or (SIMULATION_STORE if arguments.sim else "")
     without_images = {_profile_variable(): str(share / "config" / "fastdds_udp.xml")}
 
     def process(name: str, nodes: tuple[str, ...], **values: Any) -> Process:
@@ -221,7 +219,7 @@ def _arm(robot: str, arguments: Arguments) -> System:
             nodes=nodes,
             parameters={
                 **shared,
-                **({"store_path": store_path} if store_path and CACHE in nodes else {}),
+                **({"store_path": arguments.store_path} if arguments.store_path else {}),
                 **values,
             },
             parameter_files=tuple(files),
