@@ -7,10 +7,17 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from kv_action_router.contracts import SLOT
 from kv_action_router.errors import ConditionError
+from kv_action_router.injection.execution_layer import TEMPERATURE_HYSTERESIS
+from kv_action_router.robots.execution_values import load_execution_value
+from kv_action_router.tasks.conditions import HeldCondition
+from kv_action_router.tasks.predicates import JUMP
 from kv_action_router.tasks.rule_file import load_rules, parse_rules
-from kv_action_router.tasks.rules import Layer, Response, Severity, execution_rules
+from kv_action_router.tasks.rules import Layer, Response, Rule, Severity, execution_rules
 from kv_action_router.tasks.signals import SIGNALS
 
 SHIPPED = Path(__file__).parents[2] / "config" / "conditions.yaml"
@@ -151,3 +158,51 @@ def test_the_shipped_table() -> None:
         assert set(rule.condition.signals) <= set(SIGNALS)
         if rule.stops:
             assert rule.severity is Severity.FATAL
+        for predicate in rule.condition.predicates:
+            assert predicate.operator == JUMP or predicate.clear_limit is not None, rule.name
+    late, stale = rules["image_late"], rules["stale_image"]
+    assert (late.condition.limit, late.responses) == (0.100, (Response.SLOW,))
+    assert (stale.condition.limit, stale.responses) == (0.300, (Response.INTERRUPT,))
+    assert stale.resumes
+    assert rules["hit_rate_fallen"].condition.limit == 0.15
+    grip = rules["gripped"]
+    assert (grip.condition.limit, grip.condition.held_ms) == (15.0, 200.0)
+    assert grip.layer is Layer.TASK
+    assert grip.ends("door_handle_grip_v2")
+    assert not grip.ends("touch_approach_v1")
+    assert {rule.name for rule in execution_rules(rules.values())} == {"drive_hot", "wheel_jump"}
+
+
+def test_the_shipped_limit_of_temperature_is_that_of_the_drives_own_values() -> None:
+    """Else a drive would be derated by one of them, and told by the other."""
+    hot = next(rule for rule in load_rules(SHIPPED) if rule.name == "drive_hot").condition
+    value = load_execution_value("ur5e")
+    assert (value.slots[:, SLOT["temperature_limit"]] == hot.limit).all()
+    assert hot.predicates[0].clear_limit == hot.limit - TEMPERATURE_HYSTERESIS
+
+
+@pytest.mark.parametrize("rule", load_rules(SHIPPED), ids=lambda rule: rule.name)
+@settings(max_examples=10)
+@given(data=st.data(), starts_true=st.booleans())
+def test_inside_the_hysteresis_a_shipped_row_changes_at_most_once(
+    rule: Rule, data: st.DataObject, starts_true: bool
+) -> None:
+    (predicate,) = rule.condition.predicates
+    if predicate.operator == JUMP:
+        return
+    assert predicate.clear_limit is not None
+    low, high = sorted((predicate.limit, predicate.clear_limit))
+    rising = predicate.operator in (">", ">=")
+    held, step_ns = HeldCondition(rule.condition), int(rule.condition.gap_ns // 2)
+    changes, now, before = 0, 0, False
+    values = [high + 1.0 if rising else low - 1.0] * 30 if starts_true else []
+    inside = st.just(low)
+    if low < high:
+        inside = st.floats(low, high, exclude_min=True, exclude_max=True)
+    values += data.draw(st.lists(inside, max_size=30))
+    for value in values:
+        now += step_ns
+        satisfied = held.update({predicate.signal: value}, now)
+        changes += satisfied is not before
+        before = satisfied
+    assert changes <= 1

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kv_action_router.contracts import ExecutionFeedback, FloatArray
-from kv_action_router.errors import InputError
+from kv_action_router.errors import InputError, RouterError
 from kv_action_router.monitoring.samples import ObstacleSample
 from kv_action_router.monitoring.signals import SignalTable
 from kv_action_router.robots.model import RobotModel
@@ -113,12 +113,16 @@ class ProximityDetector:
         if not self._new or arm is None or obstacles is None or not self._asked:
             return
         self._new = False
-        order = arm.order(feedback.joints)
-        position, speed = feedback.position[order], feedback.velocity[order]
-        if not (np.isfinite(position).all() and np.isfinite(speed).all()):
-            table.put("clearance", math.nan, self._receipt_ns)
-            return
-        table.put("clearance", self.clearance(position, speed, obstacles), self._receipt_ns)
+        clearance = math.nan
+        try:
+            order = arm.order(feedback.joints)
+        except RouterError:
+            pass  # another robot's joints: where this one is is not measured
+        else:
+            position, speed = feedback.position[order], feedback.velocity[order]
+            if np.isfinite(position).all() and np.isfinite(speed).all():
+                clearance = self.clearance(position, speed, obstacles)
+        table.put("clearance", clearance, self._receipt_ns)
 
     def clearance(self, position: FloatArray, velocity: FloatArray, obstacles: FloatArray) -> float:
         """Return the distance of obstacles (k, 4) from what an arm in this state sweeps [m].
@@ -131,45 +135,54 @@ class ProximityDetector:
             return FAR
         rows = arm.without_tool if self._contact else arm.moving
         here = arm.spheres(position).take(rows, axis=0)
-        if np.abs(velocity).max() <= _STILL:
-            return _distance(here, _within(obstacles, here[:, :3]))
-        ahead = arm.spheres(position + velocity * self._reaction).take(rows, axis=0)
-        way = ahead[:, :3] - here[:, :3]
-        speed = math.sqrt(float(np.einsum("ij,ij->i", way, way).max())) / self._reaction
-        # The way goes on straight: over a few tenths of a second the arc leaves it by millimeters.
-        way *= 1.0 + speed / (2.0 * self._deceleration * self._reaction)
-        swept = np.concatenate((here, here, here))
-        size = len(here)
-        swept[2 * size :, :3] += way
-        way *= 0.5
-        swept[size : 2 * size, :3] += way
-        return _distance(swept, _within(obstacles, swept[:, :3]))
+        way = np.zeros((len(rows), 3))
+        if np.abs(velocity).max() > _STILL:
+            ahead = arm.spheres(position + velocity * self._reaction)
+            np.subtract(ahead.take(rows, axis=0)[:, :3], here[:, :3], out=way)
+            speed = math.sqrt(float(np.einsum("ij,ij->i", way, way).max())) / self._reaction
+            # It goes on straight: over a few tenths of a second the arc leaves it by millimeters.
+            way *= 1.0 + speed / (2.0 * self._deceleration * self._reaction)
+        return _distance(here, way, _within(obstacles, here[:, :3], way))
 
 
-def _within(obstacles: FloatArray, points: FloatArray) -> FloatArray:
-    """Return the obstacles (k, 4) that may be nearer than ``FAR`` to spheres around points (m, 3).
+def _within(obstacles: FloatArray, points: FloatArray, way: FloatArray) -> FloatArray:
+    """Return the obstacles (k, 4) that may be nearer than ``FAR`` to spheres that go from points.
 
-    No link's sphere is larger than ``_LARGEST``.
+    No link's sphere is larger than ``_LARGEST``; points and way are (m, 3).
     """
+    ends = points + way
+    low = np.minimum(points.min(axis=0), ends.min(axis=0))
+    high = np.maximum(points.max(axis=0), ends.max(axis=0))
     reach = obstacles[:, 3:4] + (FAR + _LARGEST)
     centers = obstacles[:, :3]
-    inside = (centers + reach >= points.min(axis=0)) & (centers - reach <= points.max(axis=0))
+    inside = (centers + reach >= low) & (centers - reach <= high)
     return obstacles[inside.all(axis=1)]
 
 
-def _distance(first: FloatArray, second: FloatArray) -> float:
-    """Return the smallest distance between spheres (m, 4) and spheres (k, 4) [m], at most FAR."""
-    if not len(second):
+def _distance(arm: FloatArray, way: FloatArray, obstacles: FloatArray) -> float:
+    """Return the smallest distance of spheres (m, 4) on straight ways (m, 3) from others (k, 4).
+
+    |p - s|^2 - t (2 (p - s).d - t |d|^2) with d the way, s its start, and t the projection of p on
+    it, clipped to 0 and 1 [m]; at most ``FAR``.
+    """
+    if not len(obstacles):
         return FAR
-    # |a - b|^2 as one product: (-2 a, |a|^2, 1) . (b, 1, |b|^2)
-    left, right = np.ones((len(first), 5)), np.ones((5, len(second)))
-    np.multiply(first[:, :3], -2.0, out=left[:, :3])
-    np.einsum("ij,ij->i", first[:, :3], first[:, :3], out=left[:, 3])
-    right[:3] = second[:, :3].T
-    np.einsum("ij,ij->i", second[:, :3], second[:, :3], out=right[4])
-    apart = left @ right
-    np.maximum(apart, 0.0, out=apart)
-    np.sqrt(apart, out=apart)
-    apart -= first[:, 3:4]
-    apart -= second[:, 3]
-    return min(FAR, float(apart.min()))
+    start, points = arm[:, :3], obstacles[:, :3]
+    squared = start @ (-2.0 * points.T)
+    squared += np.einsum("ij,ij->i", start, start)[:, None]
+    squared += np.einsum("ij,ij->i", points, points)
+    length = np.einsum("ij,ij->i", way, way)[:, None]
+    if length.any():
+        along = way @ points.T
+        along -= np.einsum("ij,ij->i", start, way)[:, None]
+        share = along / np.maximum(length, 1e-12)
+        np.clip(share, 0.0, 1.0, out=share)
+        along *= 2.0
+        along -= share * length
+        along *= share
+        squared -= along
+    np.maximum(squared, 0.0, out=squared)
+    np.sqrt(squared, out=squared)
+    squared -= arm[:, 3:4]
+    squared -= obstacles[:, 3]
+    return min(FAR, float(squared.min()))
