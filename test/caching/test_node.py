@@ -20,19 +20,23 @@ from rclpy.executors import SingleThreadedExecutor  # noqa: E402
 
 from kv_action_router.caching.decision_log import read_log  # noqa: E402
 from kv_action_router.contracts import (  # noqa: E402
+    Decision,
     JointSample,
     MissReason,
+    ObstacleSpheres,
     Trigger,
     UpdateOperation,
 )
 from kv_action_router.msg import ExecutionFeedback  # noqa: E402
 from kv_action_router.robots.execution_values import SLOT_BOUNDS  # noqa: E402
+from kv_action_router.robots.model import RobotModel  # noqa: E402
 from kv_action_router.ros import topics  # noqa: E402
 from kv_action_router.ros.conversions import (  # noqa: E402
     entry_update_to_msg,
     execution_value_from_msg,
     key_to_msg,
     match_from_msg,
+    obstacles_to_msg,
     task_state_to_msg,
 )
 
@@ -60,6 +64,7 @@ class Client:
                 topics.TASK_STATE,
                 topics.ENTRY_UPDATE,
                 topics.EXECUTION_FEEDBACK,
+                topics.OBSTACLE_SPHERES,
             )
         }
         self._listen(topics.CACHE_MATCH, self.matches.append)
@@ -193,6 +198,16 @@ def key(build: Any, **changes: Any) -> Any:
     )
 
 
+def at_the_tip() -> ObstacleSpheres:
+    """Return an obstacle that the tip of an arm with all joints at 0 stands in, seen now."""
+    tip, _ = RobotModel.load().forward(np.zeros(len(JOINTS)))
+    return ObstacleSpheres(
+        Decision(trigger_monotonic_ns=time.monotonic_ns()),
+        tip[None].astype(np.float32),
+        np.array([0.02], dtype=np.float32),
+    )
+
+
 def test_key_in_match_out(client: Client, build: Any, tmp_path: Path) -> None:
     idle = client.match(key(build), lambda m: True)
     assert idle.miss_reason == MissReason.NO_TASK
@@ -237,6 +252,18 @@ def test_key_in_match_out(client: Client, build: Any, tmp_path: Path) -> None:
         return [(decision.trace_id, decision.hit) for decision in decisions]
 
     client.until("two logged decisions", lambda: logged() == [("41", False), ("42", True)])
+
+    # Nothing tells when obstacles have arrived: the next decision may come before them.
+    for decision_id in range(3, 50):
+        client.send(topics.OBSTACLE_SPHERES, obstacles_to_msg(at_the_tip()))
+        client.send(topics.TASK_STATE, task_state_to_msg(build.task(decision_id)))
+        refused = client.match(
+            key(build), lambda m, asked=decision_id: m.decision.decision_id == asked
+        )
+        if not refused.hit:
+            break
+    assert (refused.miss_reason, refused.guard) == (MissReason.GUARD, "collision")
+    assert "refused by guard collision: spindle - obstacle 0 at 0.00 s" in refused.reason
 
 
 def test_bad_questions_get_reasons_and_the_node_lives(
