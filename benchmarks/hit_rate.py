@@ -40,6 +40,7 @@ OURS, PLAIN, SMALL = "ours", "no body slice, no merging", "room for few entries"
 LATE = 300  # cycles at the end that the bounds are about
 WINDOW = 50  # cycles
 TASK_HITS = 0.89
+TOUCH_TOLERANCE = 0.005  # [m] of the task's stage
 SMALL_CAPACITY = 6
 COUNTED = (
     "decisions",
@@ -126,6 +127,7 @@ def summarize(result: Run) -> dict[str, Any]:
             "memory_growth": held[-1] / held[-late - 1] - 1.0,
         },
         "memory_bytes": held[-1],
+        "touches_beyond_tolerance": sum(c.touch_error > TOUCH_TOLERANCE for c in cycles),
         "touch_error_mm": quantiles(
             [cycle.touch_error * 1e3 for cycle in cycles], p50=0.5, p95=0.95, max=1.0
         ),

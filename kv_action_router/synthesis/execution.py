@@ -87,7 +87,9 @@ class Execution:
 def result_error(execution: Execution, model: RobotModel, measured: FloatArray) -> float:
     """Return the distance of the tip from the stage's goal [m].
 
-    Where a line ends on contact, only the distance across it counts: the contact says how deep.
+    Where a line ends on contact, only the distance across the tool's axis counts: the contact says
+    how deep. The line itself says nothing: from a start beside the target it slants, and meets the
+    surface somewhere else.
 
     Args:
         execution: that has ended.
@@ -95,7 +97,7 @@ def result_error(execution: Execution, model: RobotModel, measured: FloatArray) 
         measured: joint positions (n,).
     """
     stage = execution.stage
-    tip = model.forward(measured)[0]
+    tip, rotation = model.forward(measured)
     goal = stage.goal
     if not isinstance(goal, TargetGoal):
         offset = tip - model.forward(goal_configuration(stage, model))[0]
@@ -106,10 +108,8 @@ def result_error(execution: Execution, model: RobotModel, measured: FloatArray) 
     assert wanted is not None
     offset = tip - wanted
     if goal.line and stage.allowed_contact:
-        way = wanted - model.forward(execution.template.start)[0]
-        length = float(np.sqrt(way @ way))
-        if length > 0.0:
-            offset = offset - (offset @ way) * way / (length * length)
+        axis = rotation[:, 2]
+        offset = offset - (offset @ axis) * axis
     return float(np.sqrt(offset @ offset))
 
 
