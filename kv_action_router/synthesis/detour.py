@@ -85,10 +85,11 @@ class Detours:
         if pair is not None:
             raise CollisionError(f"motion would touch: {direct}; where it ends: {pair}")
         ways = self._ways(request, goal)
-        first = self._next if request.stage.name == self._stage else 0
+        if not ways:
+            raise CollisionError(f"motion would touch: {direct}; no obstacle to go around")
+        first = self._next % len(ways) if request.stage.name == self._stage else 0
         self._stage, self._next = request.stage.name, 0
-        until_ns = self._until(request)
-        refused = "none is known"
+        until_ns, refused = self._until(request), ""
         for number, way in enumerate(ways[first:], first):
             if number > first and self._clock() > until_ns:
                 self._next = number

@@ -147,6 +147,14 @@ def test_no_way_is_clear(model: RobotModel, config: SynthesisConfig, task: TaskD
     )
 
 
+def test_without_obstacles_there_is_nothing_to_go_around(
+    model: RobotModel, config: SynthesisConfig, task: TaskDefinition
+) -> None:
+    source = ReplanSource(model, config, Blocked(model, config), lambda: 0)
+    with pytest.raises(CollisionError, match="at 0.43 s; no obstacle to go around"):
+        source.plan(request(task, model.home, NO_SPHERES))
+
+
 def test_what_the_deadline_leaves_is_tried_by_the_next_decision(
     model: RobotModel, config: SynthesisConfig, task: TaskDefinition
 ) -> None:
