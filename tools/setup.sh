@@ -281,7 +281,7 @@ main() {
     ;;
   bench)
     mkdir -p "$workspace"
-    exec 9>"$workspace/lock"
+    exec 9>"$workspace/lock-bench" # not the workspace's: gigabytes take minutes
     flock 9
     set_up_comparisons
     ;;

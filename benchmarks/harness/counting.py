@@ -11,7 +11,7 @@ from harness.phases import SETTLED, Phase, PhaseRecord
 _KEPT = 4096
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 _LONGEST_TEXT = 120
-_FAILED_TASKS = 10  # in a row
+_FAILED_TASKS = 30  # in a row
 
 
 class PhaseCount:

@@ -102,12 +102,12 @@ def test_dropped_decisions_are_told_from_other_failures_and_numbers_do_not_tell_
     assert sorted(record.failures.values()) == [1, 2]
 
 
-def test_a_stop_makes_the_next_decisions_warm_up_and_ten_refused_tasks_end_the_phase() -> None:
+def test_a_stop_makes_the_next_decisions_warm_up_and_refused_tasks_end_the_phase() -> None:
     count, decision = warmed(Phase("hit", "hit", 5))
     count.on_stop("monitor: no sign of life")
     adopt(count, decision)
     assert not count.rows
-    for _ in range(10):
+    for _ in range(30):
         count.on_task_failed("refused")
     assert not count.trouble
     count.on_task_failed("refused")
