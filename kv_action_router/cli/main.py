@@ -9,7 +9,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from kv_action_router.cli import cache, calibrate, scene
+from kv_action_router.cli import cache, calibrate, scene, store
 from kv_action_router.errors import ConfigError, RouterError
 
 
@@ -43,6 +43,7 @@ def make_parser() -> argparse.ArgumentParser:
     cache.add_verbs(verbs)
     calibrate.add_verb(verbs)
     scene.add_verb(verbs)
+    store.add_verb(verbs)
     return parser
 
 

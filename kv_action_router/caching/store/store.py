@@ -57,6 +57,18 @@ class CacheStore:
         """Whether what is written reaches the disk."""
         return self._opened.stored
 
+    @property
+    def notes(self) -> list[str]:
+        """What people should know about how it was found."""
+        return list(self._opened.notes)
+
+    def kept_aside(self) -> dict[str, int]:
+        """Return how many rows are kept aside, by reason; until :meth:`start`."""
+        rows = self._opened.connection.execute(
+            "SELECT reason, count(*) FROM quarantine GROUP BY reason ORDER BY reason"
+        )
+        return dict(rows.fetchall())
+
     # --- loading ---
 
     def rows(self) -> Iterator[list[Row]]:
