@@ -163,6 +163,18 @@ class TaskTransitionError(SynthesisError):
     error_code = 305
 
 
+class PolicyError(SynthesisError):
+    """A policy failed, was too slow, or answered what is no motion."""
+
+    error_code = 306
+
+
+class PlanPendingError(SynthesisError):
+    """A motion has been asked for and is not there yet: ask again with the next match."""
+
+    error_code = 307
+
+
 class InjectionError(RouterError):
     """Stage 4 could not send a command."""
 

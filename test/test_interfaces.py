@@ -75,7 +75,7 @@ def test_topics(declared: Any) -> None:
     }
     assert {name: row[:2] for name, row in rows.items()} == code
     assert declared.NODES == NODES
-    ends = {*NODES, "driver", "anybody", "all nodes"}
+    ends = {*NODES, "driver", "anybody", "all nodes", "fault_proxy"}
     for name, row in rows.items():
         for cell in row[2:4]:
             assert set(cell.split(", ")) <= ends, name

@@ -21,6 +21,13 @@ class SynthesisConfig(CollisionConfig):
     )
     domain: str = parameter("", "cache partition of tasks that name none; empty = the robot's own")
     scene: str = parameter("default", "scene of tasks that name none")
+    policy: str = parameter(
+        "",
+        "package.module:function that makes the policy that misses ask; empty = they are replanned",
+    )
+    policy_time_limit: float = parameter(
+        2.0, "how long a policy may think", unit="s", minimum=0.01, maximum=600.0
+    )
     coefficients: int = parameter(
         28, "B-spline coefficients of a planned motion", minimum=FEWEST, maximum=200
     )

@@ -37,7 +37,10 @@ from kv_action_router.ros.synthesizer_streams import SynthesizerStreams
 from kv_action_router.ros.task_server import TaskServer, course_of
 from kv_action_router.ros.wire import ChunkWriter
 from kv_action_router.srv import InterruptExecution, LimitSpeed, ResumeExecution
+from kv_action_router.synthesis.clearance import Clearance
 from kv_action_router.synthesis.config import SynthesisConfig
+from kv_action_router.synthesis.policy_process import PolicyProcess
+from kv_action_router.synthesis.policy_source import PolicySource
 from kv_action_router.synthesis.synthesizer import BehaviorSynthesizer
 from kv_action_router.synthesis.warmup import warm_up
 
@@ -90,7 +93,9 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
         first = int(time.monotonic() * DECISIONS_A_SECOND) % 0x7FFFFFFF + 1
         for chunk in warm_up(model, config):
             self._chunk_writer.write(chunk, 0)
-        self._synthesizer = BehaviorSynthesizer(model, config, first_decision=first)
+        self._synthesizer = BehaviorSynthesizer(
+            model, config, source=self._policy_source(model), first_decision=first
+        )
         self._streams = SynthesizerStreams(self.plane, model)
         self._chunks = BytesPublisher(self, topics.TRAJECTORY_CHUNK)
         self._keep(BytesPublisher.close, self._chunks)
@@ -106,6 +111,15 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
                 self.destroy_service, self.create_service(service.type, service.name, answer)
             )
         self._server = TaskServer(self, self._do, self._refuse_goal)
+
+    def _policy_source(self, model: RobotModel) -> PolicySource | None:
+        """Return the configured policy as a source of motions; None = misses are replanned."""
+        config = self.config
+        if not config.policy:
+            return None
+        asker = PolicyProcess(config.policy)
+        self._keep(PolicyProcess.close, asker)
+        return PolicySource(model, config, asker, Clearance(model, config))
 
     def activate_stage(self) -> None:
         """Begin to answer matches."""

@@ -27,7 +27,12 @@ from kv_action_router.contracts import (
     TrajectoryChunk,
     Trigger,
 )
-from kv_action_router.errors import ReanchorError, RouterError, SynthesisError
+from kv_action_router.errors import (
+    PlanPendingError,
+    ReanchorError,
+    RouterError,
+    SynthesisError,
+)
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.synthesis.chunk import ChunkMaker
 from kv_action_router.synthesis.clearance import Clearance
@@ -186,6 +191,8 @@ class BehaviorSynthesizer:
         try:
             origin = self.tasks.origin_of(start.position)
             decided = self._decider.decide(stage, match, start, self.obstacles, origin)
+        except PlanPendingError:
+            return None  # the decision stays open
         except RouterError as error:
             self._attempts += 1
             if self._attempts >= self._config.plan_attempts:
