@@ -105,10 +105,9 @@ class StageWatch:
     def on_task_state(self, state: TaskState) -> bool:
         """Take the task's state; return whether another stage has begun."""
         before, self.state = self.state, state
-        entered = before is None or (before.goal_id, before.stage_index, before.stage) != (
-            state.goal_id,
-            state.stage_index,
-            state.stage,
+        entered = before is None or (
+            (before.goal_id, before.task, before.stage_index, before.stage)
+            != (state.goal_id, state.task, state.stage_index, state.stage)
         )
         if entered:
             self._stage = self._find_stage(state.task, state.stage) if state.stage else None

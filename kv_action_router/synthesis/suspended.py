@@ -35,6 +35,11 @@ class SuspendedMotions:
         self._places.clear()
         self.taken_up = None
 
+    def phase(self, place: int, now_ns: int) -> float | None:
+        """Return the phase at which the motion of a task stands, or None: it has none here."""
+        kept = self._places[place] if place < len(self._places) else None
+        return None if kept is None else kept.reference.phase(now_ns)
+
     def lay_aside(self, motion: Suspended | None, begun: Sequence[bool]) -> None:
         """Keep the motion under way for its task; the last task is about to begin.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from itertools import pairwise
 from typing import NamedTuple
 
 from kv_action_router.contracts import (
@@ -256,6 +257,20 @@ class TaskRunner:
             return 0.0
         kept = self.suspended.taken_up
         return self._motion.phase(now_ns) if kept is None else kept.reference.phase(now_ns)
+
+    def interrupted(self, now_ns: int) -> list[str]:
+        """Describe the tasks beneath a sequence, outermost first, for people."""
+        frames = self.stack.frames
+        described = []
+        for index, (frame, above) in enumerate(pairwise(frames)):
+            phase = self.suspended.phase(index, now_ns)
+            if phase is None and not frames[-1].begun:  # its motion still comes to rest
+                phase = self.phase(now_ns)
+            described.append(
+                f"{frame.definition.name}/{frame.stage.name} at {phase or 0.0:.2f},"
+                f" by {above.inserted_by!r}: {above.reason}"
+            )
+        return described
 
     def state(self, now_ns: int, sequence: int) -> TaskState:
         """Return the task's state as it is published."""

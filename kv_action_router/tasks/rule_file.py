@@ -8,8 +8,9 @@ from typing import Any
 
 import yaml
 
-from kv_action_router.errors import ConditionError
+from kv_action_router.errors import ConditionError, TaskDefinitionError
 from kv_action_router.tasks.conditions import Condition, near_names, parse_condition
+from kv_action_router.tasks.definition import load_task
 from kv_action_router.tasks.rules import Layer, Response, Rule, Severity
 from kv_action_router.tasks.signals import DRIVE_STATE, SIGNALS
 
@@ -21,6 +22,7 @@ RULE_FIELDS = (
     "response",
     "speed_scale",
     "resumes",
+    "inserts",
     "subtask",
     "severity",
     "error_code",
@@ -99,6 +101,7 @@ def _parse_rule(row: Any, known_signals: Collection[str], where: str) -> Rule:
         _speed_scale(row.get("speed_scale"), responses, place),
         _resumes(row.get("resumes", False), responses, place),
         _subtask(row.get("subtask", "*"), responses, place),
+        _inserts(row, responses, place),
     )
 
 
@@ -132,6 +135,27 @@ def _layer(
                     f" execution, got {signal!r}"
                 )
     return layer
+
+
+def _inserts(row: Mapping[Any, Any], responses: tuple[Response, ...], place: str) -> str:
+    value = row.get("inserts", "")
+    if not isinstance(value, str) or ("inserts" in row and not value):
+        raise ConditionError(f"{place}: inserts must be the name of a task, got {value!r}")
+    if value and Response.INTERRUPT not in responses:
+        raise ConditionError(
+            f"{place}: inserts must be left out without response interrupt, got {value!r}"
+        )
+    if value and row.get("resumes", False):
+        raise ConditionError(
+            f"{place}: resumes must be left out with inserts: the sequence ends by its own"
+            f" conditions, got {value!r}"
+        )
+    if value:
+        try:
+            load_task(value)
+        except TaskDefinitionError as error:
+            raise ConditionError(f"{place}: inserts: {error}") from error
+    return value
 
 
 def _speed_scale(value: Any, responses: tuple[Response, ...], place: str) -> float:

@@ -63,6 +63,8 @@ class Rule:
         layer: of the cache that is hit; None = none is.
         speed_scale: share of the planned speed that ``slow`` asks for; 1 = it is not asked for.
         resumes: an interruption by this row ends when its condition clears.
+        inserts: sequence that an interruption by this row inserts, a task of ``config/tasks``;
+            empty = the task only waits.
         subtask: pattern of the subtasks that ``complete`` may end, ``*`` for any characters.
     """
 
@@ -75,6 +77,7 @@ class Rule:
     speed_scale: float = 1.0
     resumes: bool = False
     subtask: str = "*"
+    inserts: str = ""
 
     @property
     def name(self) -> str:

@@ -85,6 +85,11 @@ class TaskStack:
         return self.frame.stage
 
     @property
+    def interrupted(self) -> bool:
+        """Whether somebody holds a task, or has inserted a sequence."""
+        return bool(self.interruptions) or len(self.frames) > 1
+
+    @property
     def pending(self) -> bool:
         """Whether a sequence was inserted that may begin as soon as the arm is at rest."""
         waits = self.status == TaskStatus.INTERRUPTED and not self.interruptions

@@ -66,6 +66,31 @@ def test_what_lasts_and_what_ends() -> None:
     )
 
 
+def test_an_interruption_may_insert_a_sequence() -> None:
+    base = {key: ROW[key] for key in ROW if key != "layer"}
+    row = {**base, "response": "interrupt", "inserts": "back_off_and_warn"}
+    (rule,) = parse_rules({"conditions": [row]})
+    assert (rule.inserts, rule.resumes) == ("back_off_and_warn", False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"response": "none"}, "inserts must be left out without response interrupt"),
+        ({"resumes": True}, "resumes must be left out with inserts"),
+        ({"inserts": "back_of_and_warn"}, "did you mean 'back_off_and_warn'"),
+        ({"inserts": ""}, "inserts must be the name of a task, got ''"),
+    ],
+)
+def test_a_sequence_that_cannot_be_inserted_is_named(
+    changes: dict[str, object], message: str
+) -> None:
+    base = {key: ROW[key] for key in ROW if key != "layer"}
+    row = {**base, "response": "interrupt", "inserts": "back_off_and_warn", **changes}
+    with pytest.raises(ConditionError, match=message):
+        parse_rules({"conditions": [row]})
+
+
 def test_several_responses_and_predicates() -> None:
     row = {key: ROW[key] for key in ROW if key not in ("signal", "op", "limit", "clear_limit")}
     row["all"] = [

@@ -19,6 +19,7 @@ from kv_action_router.monitoring.samples import KeySample, ObstacleSample, Wrenc
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.simulation.cell import Samples
 from kv_action_router.simulation.stopwatch import Stopwatch
+from kv_action_router.tasks.definition import load_task
 from kv_action_router.tasks.rule_file import default_table, load_rules
 from kv_action_router.tasks.stages import TaskDefinition
 
@@ -27,9 +28,11 @@ class Monitoring:
     """Stage 5: judges at the monitor's period; every wrench counts, of the rest the newest."""
 
     def __init__(self, task: TaskDefinition, robot: RobotModel, times: Stopwatch) -> None:
-        stages = {(task.name, stage.name): stage for stage in task.stages}
+        rules = load_rules(default_table())
+        inserted = [load_task(rule.inserts) for rule in rules if rule.inserts]
+        stages = {(t.name, stage.name): stage for t in (task, *inserted) for stage in t.stages}
         self.monitor = FailureMonitor(
-            load_rules(default_table()),
+            rules,
             lambda name, stage: stages.get((name, stage)),
             nodes=(),
             arm=ArmOutline.of(robot, MonitorConfig().tool_links),

@@ -21,6 +21,7 @@ from kv_action_router.simulation.cell import Samples
 from kv_action_router.simulation.stopwatch import Stopwatch
 from kv_action_router.synthesis.config import SynthesisConfig
 from kv_action_router.synthesis.synthesizer import BehaviorSynthesizer
+from kv_action_router.tasks.definition import load_task
 from kv_action_router.tasks.rules import Response
 from kv_action_router.tasks.stages import TaskDefinition
 
@@ -69,7 +70,9 @@ class Synthesis:
                 if request.response is Response.SLOW:
                     motion.limit_speed(source, request.scale, request.reason, now_ns)
                 elif request.begins:
-                    tasks.interrupt(source, request.reason, now_ns)
+                    inserts = request.rule.inserts
+                    sequence = load_task(inserts) if inserts else None
+                    tasks.interrupt(source, request.reason, now_ns, sequence)
                 else:
                     tasks.resume(source, now_ns)
             except TaskTransitionError:
