@@ -53,7 +53,7 @@ class CacheClient:
             TimeOutError: nobody serves it here, or no answer came; with a hint.
             RouterError: it was refused, with the reason.
         """
-        client = self._node.create_client(service.type, service.name)
+        client = self._node.create_client(service.type, service.name, qos_profile=qos.request())
         try:
             self._wait(client.service_is_ready, f"service {service.name}", self._hint)
             future = client.call_async(service.type.Request(**fields))

@@ -12,7 +12,7 @@ from kv_action_router.caching.invalidation import Cause, Invalidation
 from kv_action_router.caching.manager import CacheManager
 from kv_action_router.caching.updates import addressed
 from kv_action_router.errors import CachingError, RouterError
-from kv_action_router.ros import topics
+from kv_action_router.ros import qos, topics
 from kv_action_router.ros.conversions.entries import (
     domain_info_to_msg,
     entry_info_to_msg,
@@ -50,7 +50,12 @@ class CacheServices:
         self._manager = manager
         self._publish_execution_value = publish_execution_value
         self._offered = [
-            node.create_service(service.type, service.name, self._answering(handler))
+            node.create_service(
+                service.type,
+                service.name,
+                self._answering(handler),
+                qos_profile=qos.request(),
+            )
             for service, handler in (
                 (topics.QUERY, self._query),
                 (topics.INSERT_ENTRY, self._insert),

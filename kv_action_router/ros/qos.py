@@ -164,3 +164,17 @@ def diagnostics() -> QoSProfile:
         reliability=ReliabilityPolicy.RELIABLE,
         durability=DurabilityPolicy.VOLATILE,
     )
+
+
+def request() -> QoSProfile:
+    """Both sides of the cache's services: 100 requests, or answers, wait to be taken.
+
+    Of the usual 10 some are overwritten when several clients call at once: answers reach the
+    readers of all clients, and a caller whose request or answer is gone never hears.
+    """
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST,
+        depth=100,
+        reliability=ReliabilityPolicy.RELIABLE,
+        durability=DurabilityPolicy.VOLATILE,
+    )
