@@ -20,6 +20,7 @@ os.environ.setdefault("MUJOCO_GL", "egl")
 from rich.console import Console
 from rich.table import Table
 
+from harness.setting import setting
 from kv_action_router.reporting.benchmark import conclude
 from kv_action_router.reporting.bounds import Bound, at
 from kv_action_router.reporting.statistics import lower_confidence_bound, quantiles
@@ -80,6 +81,7 @@ def main() -> int:
         table.add_row(name, json.dumps(value))
     console = Console()
     console.print(table)
+    figures["setting"] = setting(cycles=options.cycles, seed=options.seed)
     return conclude(figures, BOUNDS, options.output, console, check=options.check)
 
 

@@ -12,16 +12,11 @@ the first second is left out.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import multiprocessing
-import os
-import platform
 import subprocess
 import sys
 import time
 from array import array
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +24,13 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from harness.load import all_cores, busy_cores
+from harness.setting import ros_setting, setting
 from kv_action_router import realtime
 from kv_action_router.injection.lateness import LatenessMeter
 from kv_action_router.reporting.benchmark import conclude
 from kv_action_router.reporting.bounds import Bound, at
-from kv_action_router.reporting.statistics import quantiles
+from kv_action_router.reporting.statistics import distribution
 
 PRIORITY = 60
 WARM_UP_S = 1.0
@@ -143,37 +140,14 @@ def run_timer(rate: int, seconds: float) -> dict[str, Any]:
 
 def _figures(late: array[int], count: int, rate: int) -> dict[str, Any]:
     measured = np.array(late[int(rate * WARM_UP_S) : count]) * 1e-3
-    found: dict[str, Any] = quantiles(measured.tolist(), p50=0.5, p99=0.99, p999=0.999, max=1.0)
-    return {"n": len(measured), **found}
-
-
-def _spin() -> None:
-    while True:
-        pass
-
-
-@contextlib.contextmanager
-def load(wanted: bool) -> Iterator[None]:
-    """Keep every core busy with a process of normal priority."""
-    busy = [
-        multiprocessing.Process(target=_spin, daemon=True)
-        for _ in range((os.cpu_count() or 1) if wanted else 0)
-    ]
-    for process in busy:
-        process.start()
-    try:
-        yield
-    finally:
-        for process in busy:
-            process.kill()
-            process.join()
+    return distribution(measured.tolist())
 
 
 def measure(kind: str, rate: int, scheduled: bool, loaded: bool, seconds: float) -> dict[str, Any]:
     """Run one case in a process of its own."""
-    command = [sys.executable, "-P", __file__, "--seconds", str(seconds)]
+    command = [sys.executable, __file__, "--seconds", str(seconds)]
     command += ["--case", f"{kind},{rate},{int(scheduled)}"]
-    with load(loaded):
+    with busy_cores(all_cores() if loaded else 0):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{kind} at {rate} Hz failed:\n{done.stderr}")
@@ -216,9 +190,7 @@ def main() -> int:
         console.out(json.dumps(run(int(rate), options.seconds, **more)), highlight=False)
         return 0
     report: dict[str, Any] = {
-        "machine": platform.machine(),
-        "cores": os.cpu_count(),
-        "load": os.getloadavg()[0],
+        "setting": setting(**ros_setting(), seconds=options.seconds, warm_up_s=WARM_UP_S)
     }
     for case in CASES:
         with console.status(name_of(*case)):

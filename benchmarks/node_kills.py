@@ -18,6 +18,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from harness.setting import ros_setting, setting
 from kv_action_router.errors import RouterError
 from kv_action_router.reporting.benchmark import conclude, write
 from kv_action_router.reporting.kills import KillRecord, figures, kill_bounds
@@ -65,6 +66,7 @@ def main() -> int:
     missing: list[str] = []
     logs = options.output.with_suffix("")
     report: dict[str, Any] = {}
+    conditions = setting(**ros_setting(), kills=options.kills)
     for turn, node in product(range(1, options.kills + 1), options.nodes):
         with without_orphans(), console.status(f"{turn} of {options.kills}: {node}"):
             folder = logs / f"{node}_{turn}"
@@ -76,7 +78,7 @@ def main() -> int:
                 missing.append(f"kill {turn} of {node}: {error}")
         report = {
             "controller": options.controller,
-            "load": os.getloadavg()[0],
+            "setting": conditions,
             "not_measured": missing,
             **figures(records),
         }
