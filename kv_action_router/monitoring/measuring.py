@@ -139,7 +139,11 @@ class Measuring:
     def on_task(self, state: TaskState) -> None:
         """Take what the stage under way may touch, and what it must see."""
         contact = bool(state.allowed_contact)
-        self.proximity.on_task(active=state.status in _UNDER_WAY, contact=contact)
+        self.proximity.on_task(
+            active=state.status in _UNDER_WAY,
+            contact=contact,
+            held=state.status == TaskStatus.INTERRUPTED,
+        )
         running = state.status == TaskStatus.RUNNING
         self.vision.on_task(looks=running and state.needs_target and not contact)
 

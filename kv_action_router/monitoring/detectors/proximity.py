@@ -65,6 +65,8 @@ class ProximityDetector:
     way as it takes to brake. So the swept path, and with it the distance that is kept, grows with
     speed; an arm that moves away sweeps less. Negative = it would touch. In a stage that allows
     contact the links that may touch are left out. Nothing is measured while no task is under way.
+    An arm whose task is interrupted counts as moving as it did before: it would go on that way, so
+    an obstacle that stopped it is still in its way when it stands.
 
     Judged once for each image's obstacles (10 Hz): two kinematics and one table of distances.
     """
@@ -89,16 +91,23 @@ class ProximityDetector:
         self._obstacles: FloatArray | None = None  # x, y, z, r [m] (k, 4)
         self._receipt_ns = 0
         self._new = False
-        self._asked = self._contact = False
+        self._asked = self._contact = self._held = False
+        self._going: FloatArray | None = None  # [rad/s] velocities of the task that is interrupted
 
     def reset(self) -> None:
         """Forget obstacles and task."""
-        self._obstacles = None
-        self._new = self._asked = self._contact = False
+        self._obstacles = self._going = None
+        self._new = self._asked = self._contact = self._held = False
 
-    def on_task(self, *, active: bool, contact: bool) -> None:
-        """Take whether a task is under way, and whether its stage allows contact."""
-        self._asked, self._contact = active, contact
+    def on_task(self, *, active: bool, contact: bool, held: bool) -> None:
+        """Take what the task says.
+
+        Args:
+            active: it is under way.
+            contact: its stage allows contact.
+            held: it is interrupted.
+        """
+        self._asked, self._contact, self._held = active, contact, held
 
     def on_obstacles(self, sample: ObstacleSample) -> None:
         """Take what the newest image shows; the next feedback judges it."""
@@ -121,6 +130,10 @@ class ProximityDetector:
         else:
             position, speed = feedback.position[order], feedback.velocity[order]
             if np.isfinite(position).all() and np.isfinite(speed).all():
+                if not self._held:
+                    self._going = speed
+                elif self._going is not None:
+                    speed = self._going
                 clearance = self.clearance(position, speed, obstacles)
         table.put("clearance", clearance, self._receipt_ns)
 

@@ -36,7 +36,7 @@ SLIDE = ArmOutline(
 
 def detector(*, contact: bool = False, active: bool = True) -> ProximityDetector:
     made = ProximityDetector(SLIDE, reaction=REACTION, deceleration=DECELERATION)
-    made.on_task(active=active, contact=contact)
+    made.on_task(active=active, contact=contact, held=False)
     return made
 
 
@@ -84,7 +84,7 @@ def test_the_tool_may_come_near_what_may_be_touched() -> None:
     made = detector(contact=True)
     near_tool = ball(0.0, 0.42)
     assert made.clearance(np.zeros(2), np.zeros(2), near_tool) == FAR
-    made.on_task(active=True, contact=False)
+    made.on_task(active=True, contact=False, held=False)
     assert made.clearance(np.zeros(2), np.zeros(2), near_tool) == pytest.approx(0.02)
 
 
@@ -98,13 +98,28 @@ def test_each_image_is_judged_once_and_only_under_a_task() -> None:
     made = detector(active=False)
     made.on_obstacles(ObstacleSample(ball(0.3), 10 * MS))
     assert math.isnan(told(made, 12))
-    made.on_task(active=True, contact=False)
+    made.on_task(active=True, contact=False, held=False)
     assert told(made, 20) == pytest.approx(0.2)
     assert math.isnan(told(made, 30))  # nothing new
     made.on_obstacles(ObstacleSample(np.zeros((0, 4)), 110 * MS))
     assert told(made, 120) == FAR
     made.reset()
     assert math.isnan(told(made, 130))
+
+
+def test_an_interrupted_arm_counts_as_going_on() -> None:
+    made = detector()
+    made.on_obstacles(ObstacleSample(ball(0.3), 10 * MS))
+    near = told(made, 20, speed=0.5)
+    assert near < 0.1
+    made.on_task(active=True, contact=False, held=True)
+    made.on_obstacles(ObstacleSample(ball(0.3), 110 * MS))
+    assert told(made, 120, speed=0.0) == pytest.approx(near)
+    made.on_obstacles(ObstacleSample(ball(0.3, 0.4), 210 * MS))  # beside its way
+    assert told(made, 220, speed=0.0) > near
+    made.on_task(active=True, contact=False, held=False)
+    made.on_obstacles(ObstacleSample(ball(0.3), 310 * MS))
+    assert told(made, 320, speed=0.0) == pytest.approx(0.2)
 
 
 def test_a_position_that_is_not_measured_has_no_clearance() -> None:
@@ -123,7 +138,7 @@ def test_obstacles_that_are_not_renewed_turn_stale() -> None:
 
 def test_without_an_arm_nothing_is_judged() -> None:
     made = ProximityDetector(None)
-    made.on_task(active=True, contact=False)
+    made.on_task(active=True, contact=False, held=False)
     made.on_obstacles(ObstacleSample(ball(0.3), 10 * MS))
     assert math.isnan(told(made, 20))
 
@@ -151,7 +166,7 @@ def test_a_robots_clearance_is_that_of_the_nearest_of_all_spheres(
     """Against the plain loop over all pairs, at rest and, sampled finely, on the way."""
     rng = np.random.default_rng(seed)
     made = ProximityDetector(ArmOutline.of(model, ("spindle", "tool")))
-    made.on_task(active=True, contact=False)
+    made.on_task(active=True, contact=False, held=False)
     q = model.home + rng.uniform(-0.5, 0.5, model.n)
     v = rng.uniform(-0.6, 0.6, model.n)
     obstacles = np.column_stack((rng.uniform(-1.0, 1.0, (60, 3)), rng.uniform(0.0, 0.05, 60)))
@@ -170,7 +185,7 @@ def test_a_robots_clearance_is_that_of_the_nearest_of_all_spheres(
 
 def test_joints_of_another_robot_measure_nothing(model: RobotModel) -> None:
     made, table = ProximityDetector(ArmOutline.of(model, ())), SignalTable()
-    made.on_task(active=True, contact=False)
+    made.on_task(active=True, contact=False, held=False)
     made.on_obstacles(ObstacleSample(ball(0.3), 10 * MS))
     made.on_feedback(feedback(20), table)  # of elbow and wrist
     assert math.isnan(table.value("clearance", 20 * MS))
