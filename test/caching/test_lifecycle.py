@@ -99,7 +99,7 @@ def test_timers_that_fire_after_the_clean_up_end_nothing(ros: Any) -> None:
         assert node.trigger_configure() == TransitionCallbackReturn.SUCCESS
         assert node.trigger_activate() == TransitionCallbackReturn.SUCCESS
         late = [timer.callback for timer in node.timers]
-        assert {node._publish_statistics, node._tell_decisions} <= set(late)
+        assert {node._tell_statistics, node._tell_decisions} <= set(late)
         node.shut_down("test")
         for callback in late:
             callback()
