@@ -69,6 +69,7 @@ def _status(row: RuleStatus, node: str, hardware_id: str) -> DiagnosticStatus:
         ("signal", f"{rule.condition.signal} [{unit or '1'}]"),
         ("limit", f"{rule.condition.operator} {rule.condition.limit:g}"),
         ("held_ms", f"{rule.condition.held_ms:g}"),
+        ("layer", rule.layer.value if rule.layer is not None else "none"),
         ("response", ", ".join(item.value for item in rule.responses)),
         ("count", str(row.count)),
     ]
