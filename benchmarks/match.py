@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import psutil
 from rich.console import Console
 from rich.table import Table
@@ -70,6 +71,7 @@ BLOCKS = {1_000: 100, 10_000: 50, 100_000: 10, 1_000_000: 50}  # calls of a kind
 WARM_UP = 50
 QUESTIONS = 500
 EXACT = [size for size in ROUNDS if size <= 100_000]
+BLOCK = 10_000  # entries put in at once
 PARTITIONS = 48  # where the vector index is used
 MEMORY_ENTRIES = 100_000
 PRECISIONS = ("single", "double")
@@ -114,12 +116,10 @@ class Cache:
         )
         stored = self.world.draw(size, seed=2)
         start = time.perf_counter()
-        for entry, (key, partition) in enumerate(
-            zip(stored.keys, stored.partitions.tolist(), strict=True), start=1
-        ):
-            # Not by ``insert``: it would look for a near-duplicate of each.
-            number = self.table.partitions.number(self._partition(partition, key))
-            self.table.tasks.put(key, number, self.table.behaviors.put(value), entry)
+        for partition in range(partitions):
+            rows = np.flatnonzero(stored.partitions == partition)
+            for first in range(0, len(rows), BLOCK):
+                self._fill(partition, rows[first : first + BLOCK], stored.keys, value)
         self.seconds = time.perf_counter() - start
         guards = [
             EmptyGuard(),
@@ -129,9 +129,23 @@ class Cache:
         ]
         self.matcher = Matcher(self.config, self.table, Domains("r"), guards)
 
-    def _partition(self, number: int, key: Float32Array) -> Partition:
-        robot = self.table.partitions.add_robot(key)
-        return Partition("r", "e", f"intent_{number}", SUBTASK, robot)
+    def _fill(
+        self, partition: int, rows: npt.NDArray[np.intp], keys: Float32Array, value: BehaviorValue
+    ) -> None:
+        """Take entries as from the disk: an insertion would look for a near-duplicate of each."""
+        count = len(rows)
+        behaviors = self.table.behaviors.restore(
+            value,
+            np.tile(value.knots, (count, 1)),
+            np.tile(value.coefficients.ravel(), (count, 1)),
+            np.zeros(count),
+            np.tile(value.decay, (count, 1)),
+            np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (count, 1)),
+        )
+        counters = np.zeros((count, 7), dtype=np.int64)
+        counters[:, 0], counters[:, 1], counters[:, 5] = rows + 1, 1, 1  # id, version, confident
+        where = Partition("r", "e", f"intent_{partition}", SUBTASK, -1)
+        self.table.restore(where, counters, keys[rows], behaviors)
 
     def questions(self) -> list[Question]:
         """Return questions of the same world, at the start of the motion."""

@@ -32,7 +32,7 @@ from stored_keys import Stored, World
 from threadpoolctl import threadpool_limits
 
 from kv_action_router.contracts import SUMMED_SLICE
-from kv_action_router.reporting.benchmark import conclude
+from kv_action_router.reporting.benchmark import conclude, write
 from kv_action_router.reporting.bounds import Bound
 from kv_action_router.reporting.statistics import quantiles
 
@@ -42,8 +42,8 @@ WARM_UP = 100
 ANSWERS = 16  # asked for of each question
 CONNECTIVITY = 16
 EXPANSION_ADD = 100
-EXPANSION_SEARCH = 64
-SEARCHED_LISTS = 16  # of the inverted file
+BREADTHS = (24, 32, 64)  # nodes looked at by a search; of an inverted file half as many lists
+BREADTH = 32  # whose figures stand in the table
 CHURN = 0.1
 Array = np.ndarray[Any, Any]
 
@@ -56,6 +56,9 @@ class Candidate(Protocol):
 
     def remove(self, slots: Array) -> bool:
         """Remove slots (n,); return whether that can be done."""
+
+    def look(self, breadth: int) -> None:
+        """Set how far searches look."""
 
     def search(self, key: Array, allowed: Array | None) -> Array:
         """Return slots near a key (56,), of those allowed (sorted) if that is asked; -1 = none."""
@@ -73,7 +76,6 @@ class Usearch:
             dtype=dtype,
             connectivity=CONNECTIVITY,
             expansion_add=EXPANSION_ADD,
-            expansion_search=EXPANSION_SEARCH,
         )
 
     def add(self, slots: Array, keys: Array) -> None:
@@ -84,6 +86,10 @@ class Usearch:
         """Remove."""
         self._index.remove(slots, threads=1)
         return True
+
+    def look(self, breadth: int) -> None:
+        """Set how far searches look."""
+        self._index.expansion_search = breadth
 
     def search(self, key: Array, allowed: Array | None) -> Array:
         """Return the nearest."""
@@ -100,19 +106,18 @@ class Faiss:
         self._faiss = faiss
         self._kind = kind
         self._index: Any = None
+        self._breadth = BREADTH
 
     def _make(self, keys: Array) -> Any:
         faiss = self._faiss
         if self._kind == "hnsw":
             index = faiss.IndexHNSWFlat(56, CONNECTIVITY, faiss.METRIC_INNER_PRODUCT)
             index.hnsw.efConstruction = EXPANSION_ADD
-            index.hnsw.efSearch = EXPANSION_SEARCH
             return faiss.IndexIDMap2(index)
         lists = max(1, int(2 * np.sqrt(len(keys))))
         index = faiss.IndexIVFFlat(faiss.IndexFlatIP(56), 56, lists, faiss.METRIC_INNER_PRODUCT)
         index.cp.min_points_per_centroid = 1
         index.train(keys[: 64 * lists])
-        index.nprobe = SEARCHED_LISTS
         index.set_direct_map_type(faiss.DirectMap.Hashtable)
         return index
 
@@ -129,12 +134,20 @@ class Faiss:
         self._index.remove_ids(self._faiss.IDSelectorArray(slots.astype(np.int64)))
         return True
 
+    def look(self, breadth: int) -> None:
+        """Set how far searches look."""
+        self._breadth = breadth
+        if self._kind == "hnsw":
+            self._faiss.downcast_index(self._index.index).hnsw.efSearch = breadth
+        else:
+            self._index.nprobe = breadth // 2
+
     def search(self, key: Array, allowed: Array | None) -> Array:
         """Return the nearest."""
         if allowed is None:
             return np.asarray(self._index.search(key[None], ANSWERS)[1][0])
         parameters = self._faiss.SearchParametersHNSW(
-            sel=self._faiss.IDSelectorBatch(allowed), efSearch=EXPANSION_SEARCH
+            sel=self._faiss.IDSelectorBatch(allowed), efSearch=self._breadth
         )
         return np.asarray(self._index.search(key[None], ANSWERS, params=parameters)[1][0])
 
@@ -178,7 +191,12 @@ def run(name: str, size: int) -> dict[str, Any]:
         "bytes_per_entry": (process.memory_info().rss - before) / size,
     }
     allowed = members if filtered else dict.fromkeys(members)
-    figures.update(ask(indexes, keys, members, questions, allowed))
+    by_breadth = {}
+    for breadth in BREADTHS:
+        for index in indexes.values():
+            index.look(breadth)
+        by_breadth[breadth] = ask(indexes, keys, members, questions, allowed)
+    figures.update(by_breadth[BREADTH], breadths=by_breadth)
     if filtered:
         return figures
     others = world.draw(size, seed=4)
@@ -192,6 +210,8 @@ def run(name: str, size: int) -> dict[str, Any]:
         keys[gone] = fresh[others.partitions == partition][: len(gone)]
         indexes[partition].add(gone, keys[gone])
     figures["exchange_us"] = (time.thread_time() - start) / (CHURN * size) * 1e6
+    for index in indexes.values():
+        index.look(BREADTH)
     again = ask(indexes, keys, members, questions, allowed)
     figures.update({f"{field}_after_exchange": again[field] for field in ("recall", "p99_us")})
     return figures
@@ -286,6 +306,7 @@ def main() -> int:
                 continue
             with console.status(f"{name}, {size} entries"):
                 report["cases"][f"{name}@{size}"] = measure(name, size)
+            write(report, options.output)  # the next one may take minutes
     console.print(show(report))
     bounds = [
         Bound(f"{case}: {field}", lambda r, c=case, f=field: r["cases"][c][f], compare, limit)
