@@ -132,7 +132,8 @@ class Source:
     def run(self, until_ns: int, begin_ns: int) -> None:
         """Send until a time [ns]; keys count from ``begin_ns`` on."""
         self._loop.start()
-        key_ns = image_ns = decision_ns = time.monotonic_ns()
+        key_ns = decision_ns = time.monotonic_ns()
+        image_ns = key_ns + KEY_NS // 2  # never at once with another: the newest would replace it
         decision = 0
         while (now := time.monotonic_ns()) < until_ns:
             if now >= decision_ns:
