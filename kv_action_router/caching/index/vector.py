@@ -1,7 +1,7 @@
 """The vector index: a graph (HNSW) for each partition finds near rows, their keys are compared.
 
 One graph for all, searched with a filter, would lose entries of small partitions
-(``docs/decisions/0020-a-graph-for-each-partition.md``).
+(``docs/decisions/0021-a-graph-for-each-partition.md``).
 """
 
 from __future__ import annotations
