@@ -108,6 +108,8 @@ class LastingResponses:
         present = None if state is None else (state.goal_id, state.decision.decision_id)
         if row.watch.active:
             running = state is not None and state.status == TaskStatus.RUNNING
+            if state is not None and state.task == row.rule.inserts:
+                running = False  # its own sequence is under way
             if running and row.held != present:
                 row.held = present
                 requests.append(Request(Response.INTERRUPT, row.rule, True, reason=row.reason()))

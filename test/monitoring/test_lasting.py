@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from monitoring_builders import MS, task_state
 
 from kv_action_router.contracts import TaskState, TaskStatus
@@ -76,6 +78,16 @@ def test_a_task_that_begins_or_is_resumed_meanwhile_is_interrupted_again() -> No
     assert bench.asked(task_state(decision_id=8)) == [("interrupt", True, 1.0)]
     bench.asked(task_state(decision_id=8, status=TaskStatus.FAILED))
     assert bench.asked(task_state(decision_id=9, goal="goal-2")) == [("interrupt", True, 1.0)]
+
+
+def test_the_sequence_that_a_row_inserts_is_not_interrupted_by_it() -> None:
+    row = {key: HOLD[key] for key in HOLD if key != "resumes"}
+    bench = Bench({**row, "inserts": "back_off_and_warn"})
+    bench.holds(0.05)
+    assert bench.asked(task_state(decision_id=7)) == [("interrupt", True, 1.0)]
+    inserted = replace(task_state(decision_id=8), task="back_off_and_warn")
+    assert bench.asked(inserted) == []
+    assert bench.asked(task_state(decision_id=9)) == [("interrupt", True, 1.0)]  # still there
 
 
 def test_a_task_that_is_over_is_not_resumed() -> None:
