@@ -96,8 +96,8 @@ class Responder:
         name = self._node.get_name()
         own = f"{name}/{request.rule.name}"  # each row holds for itself
         if request.response is Response.SLOW:
-            if not request.begins and not self._limit_speed.service_is_ready():
-                return  # nobody has slowed anything down
+            if not self._limit_speed.service_is_ready():
+                return  # nobody moves, or has slowed anything down; what lasts is asked for again
             limit = LimitSpeed.Request(source=own, reason=request.reason, scale=request.scale)
             self._call(self._limit_speed, limit, LIMIT_SPEED.name)
             return

@@ -166,8 +166,9 @@ def test_what_the_injector_does_itself_is_asked_of_nobody(bench: Bench) -> None:
 def test_a_lower_speed_is_asked_for_and_lifted_by_the_same_source(
     bench: Bench, wait_until: Callable[..., Any]
 ) -> None:
-    bench.responder.request(Request(Response.SLOW, RULE["late"], False))
-    assert bench.polled() == []  # nobody is there who could have slowed down
+    for begins in (False, True):
+        bench.responder.request(Request(Response.SLOW, RULE["late"], begins, 0.3, "r"))
+    assert bench.polled() == []  # nobody is there who moves or has slowed down
     bench.serve(topics.LIMIT_SPEED)
     wait_until(bench.ready, 5.0, "the service")
     bench.responder.request(Request(Response.SLOW, RULE["late"], True, 0.3, "images are late"))
