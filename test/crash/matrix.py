@@ -16,7 +16,7 @@ import sqlite3
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,38 +28,50 @@ from rich.table import Table
 from kv_action_router.caching.store import schema
 from kv_action_router.reporting import benchmark
 
-ENTRIES = 300
+ENTRIES = 150
 REPORT = Path("build/reports/crash.json")
 
 
-def run(folder: Path, kills: int, random_cuts: int, flips: int, seed: int = 1) -> dict[str, Any]:
+def run(
+    folder: Path,
+    kills: int,
+    random_cuts: int,
+    flips: int,
+    seed: int = 1,
+    tell: Callable[[str], None] = lambda text: None,
+) -> dict[str, Any]:
     """Try everything in a folder; return the matrix as plain data."""
     draw = random.Random(seed)
+    tell(f"{kills} kills")
+    done = killing.kill_under_load(folder / "killed.sqlite3", kills, seed)
     original = damage.Original(folder / "original.sqlite3", ENTRIES)
     size = len(original.content)
     log = Path(f"{original.log_copy}-wal").stat().st_size
-    boundaries = range(damage.BOUNDARY, size, damage.BOUNDARY)
     place = folder / "damaged"
-    cases = {
-        f"truncated at every {damage.BOUNDARY} bytes": damage.truncated(
+    boundaries = list(range(damage.BOUNDARY, size, damage.BOUNDARY))
+    cuts = [draw.randrange(1, size) for _ in range(random_cuts)]
+    log_cuts = [draw.randrange(log) for _ in range(random_cuts)]
+    cases: dict[str, Callable[[], damage.Outcome]] = {
+        f"truncated at every {damage.BOUNDARY} bytes": lambda: damage.truncated(
             original, place, boundaries
         ),
-        "truncated at random bytes": damage.truncated(
-            original, place, [draw.randrange(1, size) for _ in range(random_cuts)]
-        ),
-        "log truncated at random bytes": damage.truncated_log(
-            original, place, [draw.randrange(log) for _ in range(random_cuts)]
-        ),
-        "1 to 64 bits flipped": damage.flipped(original, place, flips, draw),
-        **damage.unusual(original, place),
+        "truncated at random bytes": lambda: damage.truncated(original, place, cuts),
+        "log truncated at random bytes": lambda: damage.truncated_log(original, place, log_cuts),
+        "1 to 64 bits flipped": lambda: damage.flipped(original, place, flips, draw),
     }
-    done = killing.kill_under_load(folder / "killed.sqlite3", kills, seed)
+    outcomes: dict[str, damage.Outcome] = {}
+    for name, case in cases.items():
+        tell(name)
+        outcomes[name] = case()
+    tell("other files and folders")
+    outcomes |= damage.unusual(original, place)
     return {
         "sqlite": sqlite3.sqlite_version,
         "python": platform.python_version(),
         "page_size": schema.PAGE_SIZE,
+        "entries": ENTRIES,
         "kills": dataclasses.asdict(done),
-        "damage": {name: dataclasses.asdict(outcome) for name, outcome in cases.items()},
+        "damage": {name: dataclasses.asdict(outcome) for name, outcome in outcomes.items()},
     }
 
 
@@ -100,7 +112,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console(width=110)
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="crash_") as folder:
-        report = run(Path(folder), options.kills, options.random, options.flips, options.seed)
+        report = run(
+            Path(folder),
+            options.kills,
+            options.random,
+            options.flips,
+            options.seed,
+            lambda text: console.print(f"{time.monotonic() - begin:7.1f} s  {text}"),
+        )
     report["duration_s"] = round(time.monotonic() - begin, 1)
     show(report, console)
     benchmark.write(report, REPORT)

@@ -216,6 +216,7 @@ else:
 """
 
 
+@pytest.mark.timeout(200)
 def test_keys_match_after_a_restart_with_another_hash_seed(tmp_path: Path) -> None:
     builders = Path(__file__).parents[1] / "conftest.py"
     for seed, verb in (("1", "save"), ("77", "match")):
@@ -224,7 +225,7 @@ def test_keys_match_after_a_restart_with_another_hash_seed(tmp_path: Path) -> No
             env={**os.environ, "PYTHONHASHSEED": seed},
             capture_output=True,
             text=True,
-            timeout=50,
+            timeout=90,
         )
         assert done.stdout.strip() == "40", done.stderr
 
