@@ -50,12 +50,7 @@ _START_S = 120.0
 
 @dataclass(frozen=True)
 class Plan:
-    """When calls are made: phases of equal length, the even ones without calls.
-
-    Attributes:
-        phases: how many.
-        seconds: of each.
-    """
+    """When calls are made: ``phases`` of ``seconds`` each, the even ones without calls."""
 
     phases: int
     seconds: float
@@ -268,7 +263,7 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, required=True)
     options = parser.parse_args()
     plan = Plan(options.phases, options.seconds)
-    go = options.folder / "go"
+    go, part = options.folder / "go", options.folder / "go.part"
     realtime.schedule_process(options.priority)
     rclpy.init(args=[])
     node = rclpy.create_node(f"benchmark_{options.role}_{options.number}")
@@ -291,7 +286,6 @@ def main() -> int:
         f"{options.clients} clients",
     )
     begin_ns = time.monotonic_ns() + 1_000_000_000
-    part = go.with_suffix(".part")
     part.write_text(str(begin_ns))
     part.rename(go)
     realtime.rest_garbage()
