@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
 
 from kv_action_router.caching.domains import Domains
@@ -57,7 +58,10 @@ class Persistence:
         """
         with self.lock:
             self._store = store
-            loaded = Loader(self._entries, self._domains).load(store)
+            try:
+                loaded = Loader(self._entries, self._domains).load(store)
+            except sqlite3.Error as error:  # the disk fails while a file is read that was whole
+                raise StoreError(f"{store.path} cannot be read: {error}") from error
             notes = load_execution(store, self._execution, self._origins)
             store.start(loaded)
             self._recorder.attach(store)
