@@ -32,8 +32,9 @@ from kv_action_router.ros.supervisor import Supervisor
 from kv_action_router.ros.system import PRIORITIES, SIMULATION, SYSTEMS, Arguments, System
 
 BOUNDS = tuple(
-    Bound(f"{kind}: events without a reaction", measured("kinds", kind, "missed"), "==", 0)
+    Bound(f"{kind}: events {what}", measured("kinds", kind, name), "==", 0)
     for kind in events.KINDS
+    for name, what in (("missed", "without a reaction"), ("skipped", "that could not be tried"))
 )
 _EACH_S, _START_S = 12.0, 120.0
 
@@ -72,7 +73,11 @@ def measure(count: int, folder: Path) -> dict[str, Any]:
             supervisor.stop()
     found = events.read(output)
     kinds = {
-        kind: {**distribution(reactions.ms), "missed": reactions.missed}
+        kind: {
+            **distribution(reactions.ms),
+            "missed": reactions.missed,
+            "skipped": reactions.skipped,
+        }
         for kind, reactions in found.items()
     }
     return {"kinds": kinds, "trouble": trouble}
@@ -80,12 +85,12 @@ def measure(count: int, folder: Path) -> dict[str, Any]:
 
 def show(report: dict[str, Any]) -> Table:
     """Return a table with a row for each kind of event."""
-    table = Table("event", "n", "mean", "p50", "p99.9", "max", "missed", title="ms")
+    table = Table("event", "n", "mean", "p50", "p99.9", "max", "missed", "skipped", title="ms")
     table.caption = report["trouble"] or None
     for kind, found in report["kinds"].items():
         cells = (found[name] for name in ("mean", "p50", "p999", "max"))
         shown = ("-" if cell is None else f"{cell:.1f}" for cell in cells)
-        table.add_row(kind, str(found["n"]), *shown, str(found["missed"]))
+        table.add_row(kind, str(found["n"]), *shown, str(found["missed"]), str(found["skipped"]))
     return table
 
 

@@ -46,6 +46,7 @@ class PhaseCount:
         self._dropped = self._late = 0
         self._reactions: list[float] = []
         self._stops: list[str] = []
+        self._early_stops = 0
         self._failed_tasks = 0
         self._begin_ns = self._end_ns = 0
         self._begin_counters: dict[str, int] = {}
@@ -117,7 +118,10 @@ class PhaseCount:
 
     def on_stop(self, reason: str) -> None:
         """Take a stop; the decisions after it are warm-up again."""
-        self._stops.append(reason)
+        if self._begin_ns:
+            self._stops.append(reason)
+        else:
+            self._early_stops += 1
         self._seen_in_task = 0
         self.in_force = 0
 
@@ -143,6 +147,7 @@ class PhaseCount:
             },
             reactions_ms=self._reactions,
             stops=self._stops,
+            stops_in_warm_up=self._early_stops,
             failures=dict(self._failures.most_common(10)),
             trouble=self.trouble,
         )

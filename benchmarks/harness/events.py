@@ -21,10 +21,12 @@ class Reactions:
     Attributes:
         ms: from the event to the control tick of the first corrective command [ms].
         missed: events without a reaction in time.
+        skipped: events that did not take place, since the arm did not move.
     """
 
     ms: list[float] = field(default_factory=list)
     missed: int = 0
+    skipped: int = 0
 
 
 def write(path: Path, found: dict[str, Reactions]) -> None:

@@ -68,6 +68,7 @@ class PhaseRecord:
         counters: of the injector, what they rose by.
         reactions_ms: from the call of the invalidation to the first command of the new motion [ms].
         stops: that were engaged meanwhile, with their reasons; they were released at once.
+        stops_in_warm_up: how many there were before that.
         failures: what was told meanwhile, for people, with how often.
         trouble: why it ended early; empty = it did not.
     """
@@ -82,6 +83,7 @@ class PhaseRecord:
     counters: dict[str, int] = field(default_factory=dict)
     reactions_ms: list[float] = field(default_factory=list)
     stops: list[str] = field(default_factory=list)
+    stops_in_warm_up: int = 0
     failures: dict[str, int] = field(default_factory=dict)
     trouble: str = ""
 

@@ -38,6 +38,7 @@ def of_phase(
         "nodes_cpu_percent": total(used["cpu_percent"], NODES),
         "nodes_rss_mb": total(used["rss_mb"], NODES),
         "stops": record.stops,
+        "stops_in_warm_up": record.stops_in_warm_up,
         "failures": record.failures,
         "trouble": record.trouble,
     }
