@@ -107,7 +107,11 @@ def test_a_stop_makes_the_next_decisions_warm_up_and_refused_tasks_end_the_phase
     count.on_stop("monitor: no sign of life")
     adopt(count, decision)
     assert not count.rows
-    assert count.record().stops_in_warm_up == 1
+    assert count.record().stops == ["monitor: no sign of life"]
+    early = PhaseCount(Phase("hit", "hit", 5))
+    early.on_stop("monitor: no sign of life")
+    assert early.record().stops == []
+    assert early.record().stops_in_warm_up == 1
     for _ in range(30):
         count.on_task_failed("refused")
     assert not count.trouble
