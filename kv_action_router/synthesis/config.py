@@ -85,6 +85,13 @@ class SynthesisConfig(CollisionConfig):
         minimum=1.0e-5,
         maximum=1.0,
     )
+    resume_patience: float = parameter(
+        5.0,
+        "after a sequence, wait this long for what is in the way to leave before planning around",
+        unit="s",
+        minimum=0.0,
+        maximum=60.0,
+    )
     resume_distance: float = parameter(
         0.05,
         "a target that moved further during an interruption is planned for anew",

@@ -28,6 +28,7 @@ from kv_action_router.contracts import (
     Trigger,
 )
 from kv_action_router.errors import (
+    CollisionError,
     PlanPendingError,
     ReanchorError,
     RouterError,
@@ -43,6 +44,7 @@ from kv_action_router.synthesis.following import target_displacement
 from kv_action_router.synthesis.headers import answering, continuing
 from kv_action_router.synthesis.limits import MotionLimits
 from kv_action_router.synthesis.motion_in_force import MotionInForce
+from kv_action_router.synthesis.patience import Patience
 from kv_action_router.synthesis.replan import ReplanSource
 from kv_action_router.synthesis.source import BehaviorSource, PlanRequest
 from kv_action_router.synthesis.suspended import Suspended
@@ -96,7 +98,9 @@ class BehaviorSynthesizer:
         self._sequence = 0
         self._decision_sequence = 0
         self._decision_ns = 0
+        self._decision_id = 0
         self._attempts = 0
+        self._patience = Patience(config.resume_patience)
 
     @property
     def hit(self) -> bool:
@@ -180,13 +184,19 @@ class BehaviorSynthesizer:
             return None
         if stack.decision_reason == DecisionReason.RESUMED and self._may_go_on(match):
             kept = self.tasks.suspended.taken_up
+            if kept is not None and self._patience.waits(self.obstacles, now_ns):
+                return None
             try:
                 if kept is None:
                     return self._go_on(match, now_ns)
                 return self._take_up(kept, match, now_ns)
             except RouterError as error:
+                blocked = kept is not None and isinstance(error, CollisionError)
+                if blocked and self._patience.blocked(stack.decision_id, self.obstacles, now_ns):
+                    return None
                 self._report(error.error_code, f"replanned on resume: {error}")
-        self.tasks.suspended.taken_up = None
+        if self.tasks.suspended.taken_up is not None:
+            self.tasks.give_up_suspended()
         start = self.motion.start_state(now_ns)
         try:
             origin = self.tasks.origin_of(start.position)
@@ -358,14 +368,15 @@ class BehaviorSynthesizer:
         self._sent_ns = now_ns
         if kind is ChunkKind.DECISION:
             self._decision_sequence, self._decision_ns = sequence, now_ns
+            self._decision_id = self.tasks.stack.decision_id
         self.motion.changed = False
         if decision is not None:
             header = answering(decision, sequence, epoch, self._clock())
         else:
             assert joints is not None
-            decision_id = self.tasks.stack.decision_id
+            # One that is awaited has no motion yet: what goes on is the answer to the one before.
             header = continuing(
-                self._header, joints.receipt_ns, decision_id, sequence, epoch, self._clock()
+                self._header, joints.receipt_ns, self._decision_id, sequence, epoch, self._clock()
             )
         if execution is None:
             return self._chunks.make(
@@ -376,7 +387,7 @@ class BehaviorSynthesizer:
             now_ns,
             header,
             kind,
-            phase=reference.phase(now_ns),
+            phase=self.tasks.phase(now_ns),
             entry=execution.entry,
             task=self.tasks.task,
             stage=execution.stage.name,

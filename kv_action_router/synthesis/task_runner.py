@@ -239,6 +239,11 @@ class TaskRunner:
             self.stack.outcome.message += f" (not seen at rest within {waited:.1f} s)"
             self.stack.settled()
 
+    def give_up_suspended(self) -> None:
+        """Forget the motion that was taken up: a fresh decision answers its stage."""
+        self.suspended.taken_up = None
+        self.execution = None
+
     def origin_of(self, start: FloatArray) -> Pose | None:
         """Return where the tip was when the stage began; the first asking, at ``start`` (n,), says.
 

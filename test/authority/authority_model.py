@@ -49,6 +49,7 @@ from kv_action_router.injection.set_point import Path
 from kv_action_router.injection.signals import Command
 from kv_action_router.injection.stop_latch import StopRequest
 from kv_action_router.synthesis.config import SynthesisConfig
+from kv_action_router.synthesis.patience import Patience
 from kv_action_router.synthesis.synthesizer import BehaviorSynthesizer
 from kv_action_router.synthesis.task_runner import TaskRunner
 from kv_action_router.synthesis.tracking import Tracking
@@ -627,4 +628,6 @@ def _synthesizer(arm: Arm) -> BehaviorSynthesizer:
     made._match_ns = NOW
     made._sent_ns = made._sequence = made._decision_sequence = made._attempts = 0
     made._decision_ns = NOW
+    made._decision_id = 0
+    made._patience = Patience(0.0)
     return made

@@ -8,6 +8,7 @@ from synthesis_rig import Rig, pose
 
 from kv_action_router.contracts import DecisionReason, InjectorState, TaskStatus, UpdateOperation
 from kv_action_router.errors import TaskTransitionError
+from kv_action_router.synthesis.patience import Patience
 from kv_action_router.tasks.definition import load_task
 from kv_action_router.tasks.stages import TaskDefinition
 
@@ -248,3 +249,55 @@ def test_sequence_teaches_the_cache_a_motion_that_is_reused_elsewhere(
     stood = back_off(rig)
     assert np.allclose(tip(rig) - stood, BACK, atol=0.002)
     assert rig.synthesizer.tasks.updates[-1].operation == UpdateOperation.SUCCESS
+
+
+def test_waits_for_what_stands_in_the_way_and_goes_on_when_it_has_left(
+    rig: Rig, task: TaskDefinition
+) -> None:
+    rig.start(task)
+    rig.run_until(lambda: rig.chunks)
+    rig.run(0.6)
+    back_off(rig)
+    way = 0.5 * (tip(rig) + rig.target.position + ABOVE)
+    rig.synthesizer.obstacles = np.array([[*way, 0.05]])
+    clear(rig)
+    rig.run(1.0)
+    assert rig.stack.awaiting
+    assert not rig.synthesizer.tasks.reports
+    rig.synthesizer.obstacles = np.zeros((0, 4))
+    rig.run_until(lambda: not rig.stack.awaiting, 0.05)
+    assert rig.stack.stage.name == "approach"
+    rig.arrive()
+    assert rig.stack.stage.name == "touch"
+
+
+def test_what_stays_in_the_way_is_planned_around_and_that_is_said(
+    rig: Rig, task: TaskDefinition
+) -> None:
+    rig.synthesizer._patience = Patience(0.2)
+    rig.start(task)
+    rig.run_until(lambda: rig.chunks)
+    rig.run(0.6)
+    back_off(rig)
+    way = 0.5 * (tip(rig) + rig.target.position + ABOVE)
+    rig.synthesizer.obstacles = np.array([[*way, 0.05]])
+    clear(rig)
+    rig.run_until(lambda: rig.synthesizer.tasks.reports, 0.5)
+    assert "replanned on resume: motion would touch" in rig.synthesizer.tasks.reports[0].message
+    assert rig.synthesizer.tasks.execution is None or not rig.stack.awaiting  # the old one is gone
+
+
+def test_motion_that_goes_on_while_a_decision_is_awaited_is_not_its_answer(
+    rig: Rig, task: TaskDefinition
+) -> None:
+    rig.start(task)
+    rig.run_until(lambda: rig.chunks)
+    rig.run(0.5)
+    back_off(rig)
+    rig.run_until(lambda: not rig.stack.awaiting)
+    waited = rig.stack.decision_id
+    clear(rig)
+    rig.answer_matches = False
+    rig.run(0.06)
+    assert rig.stack.awaiting
+    assert rig.chunks[-1].decision.decision_id == waited < rig.stack.decision_id

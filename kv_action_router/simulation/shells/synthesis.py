@@ -38,6 +38,7 @@ class Synthesis:
     ) -> None:
         self.synthesizer = BehaviorSynthesizer(robot, config, clock=clock)
         self.decisions: list[CacheMatch] = []
+        self._obstacles: ObstacleSpheres | None = None
         self._times = times
         self._version = -1
         self._states = 0
@@ -58,7 +59,8 @@ class Synthesis:
             self.synthesizer.tracking.feedback = feedback
         for condition in conditions:
             self.synthesizer.tasks.on_condition(condition, now_ns)
-        if obstacles is not None:
+        if obstacles is not None and obstacles is not self._obstacles:
+            self._obstacles = obstacles
             self.synthesizer.obstacles = SeenObstacles.of(obstacles).spheres
 
     def respond(self, requests: Sequence[Request], now_ns: int) -> None:
