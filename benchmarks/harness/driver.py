@@ -121,7 +121,7 @@ class Driver:
             turn = 0
             while not count.done and not count.trouble:
                 turn += 1
-                self._run_task(folder / f"{phase.name}_{turn}.yaml", turn, client, until)
+                self._run_task(folder / f"{phase.name}.yaml", turn, client, until)
             images.stop()
             wishes.stop()
         rows.save(folder / f"{phase.name}.npy", count.rows)

@@ -6,14 +6,21 @@ import dataclasses
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 # 100.7 images a second. A period of 10 ms would be five of the injector's, and all images of a run
 # would meet its ticks at the same phase. This one meets them at 200 phases, 0.01 ms apart.
 PERIOD_NS = 9_930_000
 WARM_UP = 50  # decisions of a phase that do not count, fewer where few are asked for
-STAGES = 400  # of one task; the first decisions of each task do not count either
+STAGES = 100  # of one task; the first decisions of each task do not count either
 SETTLED = 5
+_COMMON = (
+    "needs_image: true, follow_target: false, velocity_scale: 0.6, tolerance: 10.0, "
+    'end: [{name: asked, signal: wrench_force, op: ">", limit: 1000.0}]'
+)
+_SHARED = {
+    side: f"goal: {{target_offset: [0.0, 0.0, {height}]}}, {_COMMON}"
+    for side, height in (("rise", 0.12), ("sink", 0.06))
+}
 
 
 @dataclass(frozen=True)
@@ -113,29 +120,16 @@ def write_task(path: Path, phase: Phase, turn: int) -> None:
     """Write the task that a phase runs: stages to and fro above the target.
 
     The name is the file's path: that is how the monitor finds it. Only the driver ends a stage,
-    since no wrench is ever that large; a motion that is cut short counts as a success.
+    since no wrench is ever that large; a motion that is cut short counts as a success. What all
+    stages share stands there once: the nodes read this while they run.
     """
-    end = [{"name": "asked", "signal": "wrench_force", "op": ">", "limit": 1000.0}]
-    stages: list[dict[str, Any]] = []
+    lines = [f"name: {json.dumps(str(path))}", "intent: measure the pipeline", "stages:"]
     for index in range(STAGES):
-        high = index % 2
-        subtask = f"benchmark_{'rise' if high else 'sink'}_v1"
-        if phase.new_subtasks:
-            subtask = f"benchmark_{turn}_{index}_v1"
-        stages.append(
-            {
-                "name": f"stage_{index}",
-                "subtask": subtask,
-                "goal": {"target_offset": [0.0, 0.0, 0.12 if high else 0.06]},
-                "velocity_scale": 0.6,
-                "needs_target": True,
-                "needs_image": True,
-                "follow_target": False,
-                "tolerance": 10.0,
-                "timeout": 30.0,
-                "end": end,
-            }
-        )
-    task = {"name": str(path), "intent": "measure the pipeline", "stages": stages}
+        side = "rise" if index % 2 else "sink"
+        subtask = f"benchmark_{turn}_{index}_v1" if phase.new_subtasks else f"benchmark_{side}_v1"
+        # the first stage of a kind holds what the others of it take over
+        rest = f"<<: *{side}" if index > 1 else _SHARED[side]
+        anchor = "" if index > 1 else f"&{side} "
+        lines.append(f"  - {anchor}{{{rest}, name: stage_{index}, subtask: {subtask}}}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(task))
+    path.write_text("\n".join(lines) + "\n")
