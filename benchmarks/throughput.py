@@ -20,14 +20,14 @@ from rich.table import Table
 
 from harness.console import wide_console
 from harness.driven import measure_several
-from harness.phases import Phase
+from harness.phases import Phase, period_of
 from harness.pipeline_bounds import measured
 from harness.setting import ros_setting, setting
 from kv_action_router.reporting.benchmark import conclude, write
 from kv_action_router.reporting.bounds import NODES, Bound
 from kv_action_router.ros.system import Arguments
 
-CAMERA_PERIOD_NS = 33_333_333
+CAMERA_RATE = 30.0  # [Hz]
 HOLD_S = 0.4
 LOST = 0.001
 BOUNDS = (Bound("robots carried", measured("carried"), ">=", 1),)
@@ -110,7 +110,7 @@ def main() -> int:
     parser.add_argument("--output", type=Path, default=Path("build/reports/bench/throughput.json"))
     options = parser.parse_args()
     console = wide_console()
-    plan = [Phase("fleet", "hit", options.cycles, period_ns=CAMERA_PERIOD_NS, hold_s=HOLD_S)]
+    plan = [Phase("fleet", "hit", options.cycles, period_ns=period_of(CAMERA_RATE), hold_s=HOLD_S)]
     report: dict[str, Any] = {
         "setting": setting(**ros_setting(), cycles=options.cycles, warm_up=plan[0].warm_up),
         "fleets": [],

@@ -297,7 +297,7 @@ def main() -> int:
     for phase in read_plan(options.plan):
         record = driver.run(phase, folder, client)
         write_record(folder / f"{phase.name}.json", record)
-        if record.trouble:
+        if not record.decisions_in_all:  # the next one would not find out more
             break
     driver.close()
     rclpy.try_shutdown()

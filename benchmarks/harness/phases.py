@@ -10,6 +10,7 @@ from pathlib import Path
 # 100.7 images a second. A period of 10 ms would be five of the injector's, and all images of a run
 # would meet its ticks at the same phase. This one meets them at 200 phases, 0.01 ms apart.
 PERIOD_NS = 9_930_000
+_SHIFT_NS = 70_000
 WARM_UP = 50  # decisions of a phase that do not count, fewer where few are asked for
 STAGES = 100  # of one task; the first decisions of each task do not count either
 SETTLED = 5
@@ -21,6 +22,11 @@ _SHARED = {
     side: f"goal: {{target_offset: [0.0, 0.0, {height}]}}, {_COMMON}"
     for side, height in (("rise", 0.12), ("sink", 0.06))
 }
+
+
+def period_of(rate: float) -> int:
+    """Return a period near that of a rate [Hz], shifted likewise [ns]."""
+    return round(1e9 / rate) - _SHIFT_NS
 
 
 @dataclass(frozen=True)
@@ -56,8 +62,12 @@ class Phase:
 
     @property
     def timeout(self) -> float:
-        """How long it may take [s]: ten times what it takes if every second image decides."""
-        each = 20.0 * self.period_ns * 1e-9 + 2.0 * self.hold_s
+        """How long it may take [s]: twice what it takes if every second image decides.
+
+        A system that drops more than half of its decisions is not waited for.
+        """
+        images = 12 if self.invalidates else 4
+        each = images * self.period_ns * 1e-9 + 2.0 * self.hold_s
         return 30.0 + (self.cycles + self.warm_up) * each
 
 

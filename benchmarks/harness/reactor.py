@@ -22,7 +22,7 @@ from rclpy.node import Node
 
 from harness import events, pictures
 from harness.driver import Driver, wait_until_driven
-from harness.phases import Phase
+from harness.phases import Phase, period_of
 from kv_action_router.contracts import InjectorEvent, InjectorState, Stage
 from kv_action_router.errors import RouterError
 from kv_action_router.msg import DriveState, ExecutionFeedback, FailureEvent
@@ -40,7 +40,7 @@ from kv_action_router.srv import InvalidateCache
 
 _PERIOD_S = 0.004  # of the wrench; the drives answer every fifth time
 _DRIVES_EVERY = 5
-_CAMERA_PERIOD_NS = 33_333_333
+_CAMERA_RATE = 30.0  # [Hz]
 _HOLD_S = 0.3  # between two decisions: the arm moves all the time
 _QUIET_S = (0.6, 1.0)  # of following before an event
 _ANSWER_S = 1.0
@@ -259,7 +259,7 @@ def main() -> int:
     trials.start()
     each = _QUIET_S[1] + _ANSWER_S + _RECOVERY_S
     longest = int(options.count * len(events.KINDS) * each / _HOLD_S) + 1
-    phase = Phase("moving", "hit", longest, period_ns=_CAMERA_PERIOD_NS, hold_s=_HOLD_S)
+    phase = Phase("moving", "hit", longest, period_ns=period_of(_CAMERA_RATE), hold_s=_HOLD_S)
     record = driver.run(phase, options.output.parent, client)
     trials.join(1.0)
     events.write(options.output, found)

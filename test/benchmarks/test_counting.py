@@ -13,6 +13,7 @@ from harness.phases import (
     STAGES,
     Phase,
     PhaseRecord,
+    period_of,
     read_plan,
     read_record,
     write_plan,
@@ -146,5 +147,7 @@ def test_the_driven_task_is_one_that_the_system_reads(tmp_path: Path, new_subtas
 
 def test_images_meet_the_ticks_of_the_injector_at_many_phases() -> None:
     tick = InjectionConfig().period_ns
-    phases = {number * PERIOD_NS % tick for number in range(1000)}
-    assert len(phases) >= 100
+    assert period_of(100.0) == PERIOD_NS
+    for rate in (30.0, 50.0, 100.0):
+        phases = {number * period_of(rate) % tick for number in range(1000)}
+        assert len(phases) >= 100
