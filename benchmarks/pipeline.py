@@ -46,6 +46,7 @@ def phases(cycles: int, period_ns: int = PERIOD_NS) -> list[Phase]:
         at_rate("miss", "miss", fifth, new_subtasks=True),
         at_rate("miss_loaded", "miss", tenth, new_subtasks=True, busy_cores=1),
         at_rate("invalidated", "miss", max(1, cycles // 20), invalidates=True),
+        Phase("hit_camera_rate", "hit", tenth, period_ns=period_of(CAMERA_RATE)),
         Phase(
             "camera_rate",
             "hit",
