@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import random
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -63,8 +64,16 @@ def liar(path: Path, seed: int, told: Connection) -> None:
 def forking() -> Iterator[multiprocessing.context.BaseContext]:
     """Yield a context whose processes start at once: they are forked from one that imported all."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["load"])
-    yield context
+    context.set_forkserver_preload(["__main__", "killing"])
+    before = os.environ.get("PYTHONPATH")
+    # Up to Python 3.12 the server does not hear of sys.path, and preloads nothing without a word.
+    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    try:
+        yield context
+    finally:
+        os.environ.pop("PYTHONPATH")
+        if before is not None:
+            os.environ["PYTHONPATH"] = before
 
 
 def kill_under_load(

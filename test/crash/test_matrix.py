@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import random
-import sys
 from pathlib import Path
 
 import pytest
-
-HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="module")
@@ -19,14 +16,6 @@ def original(tmp_path_factory: pytest.TempPathFactory):
     return damage.Original(tmp_path_factory.mktemp("crash") / "original.sqlite3", 40)
 
 
-@pytest.fixture
-def importable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forked processes find the modules as this one does."""
-    monkeypatch.syspath_prepend(str(HERE))
-    monkeypatch.setenv("PYTHONPATH", ":".join(sys.path))
-
-
-@pytest.mark.usefixtures("importable")
 @pytest.mark.timeout(180)
 def test_nothing_confirmed_is_lost_by_kills(tmp_path: Path) -> None:
     import killing
@@ -36,7 +25,6 @@ def test_nothing_confirmed_is_lost_by_kills(tmp_path: Path) -> None:
     assert done.lost == []
 
 
-@pytest.mark.usefixtures("importable")
 @pytest.mark.timeout(180)
 def test_a_confirmation_without_a_commit_is_found_out(tmp_path: Path) -> None:
     """The measure itself: a child that confirms before it saves is caught."""
