@@ -18,6 +18,7 @@ from kv_action_router.caching.store.state import PROGRESS, state_row
 from kv_action_router.errors import StoreError
 
 BOUNDARY = 4096
+COMMIT = 8  # entries in one commit of the log that is cut
 
 
 @dataclass
@@ -52,7 +53,8 @@ class Original:
         manager, _ = load.start(path)
         for number in range(entries):
             load.insert(manager, number)
-        manager.persistence.save()
+            if number % COMMIT == COMMIT - 1 or number == entries - 1:
+                manager.persistence.save()
         self.log_copy = path.with_name("with_log.sqlite3")  # as a killed process leaves it
         for suffix in ("", "-wal"):
             shutil.copy(f"{path}{suffix}", f"{self.log_copy}{suffix}")
@@ -92,7 +94,9 @@ def truncated_log(original: Original, folder: Path, sizes: Iterable[int]) -> Out
         path = _fresh(folder)
         shutil.copy(original.log_copy, path)
         path.with_name(path.name + "-wal").write_bytes(log[:size])
-        _look(outcome, original, path, f"log of {size} bytes", set())
+        found = _look(outcome, original, path, f"log of {size} bytes", set())
+        if found != set(range(1, len(found) + 1)) or len(found) % COMMIT:
+            outcome.wrong.append(f"log of {size} bytes: not what some commit has left")
     return outcome
 
 
@@ -177,15 +181,15 @@ def _look(
     run: str,
     spared: set[int],
     whole: set[int] | None = None,
-) -> None:
-    """Open a file and write down what is found; ``spared`` entries must be there."""
+) -> set[int]:
+    """Open a file, write down and return what is found; ``spared`` entries must be there."""
     outcome.runs += 1
     outcome.whole += len(spared if whole is None else whole)
     try:
         manager, told = load.start(path)
     except Exception as error:
         outcome.wrong.append(f"{run}: does not start: {type(error).__name__}: {error}")
-        return
+        return set()
     report = manager.persistence.report()
     found = load.rows(manager)
     outcome.loaded += len(found)
@@ -205,6 +209,7 @@ def _look(
             outcome.wrong.append(f"{run}: what was loaded and added is not there at the next start")
         manager = again
     manager.persistence.end()
+    return set(found)
 
 
 def _change(path: Path, *statements: tuple) -> None:
