@@ -45,6 +45,7 @@ from kv_action_router.srv import (
     LimitSpeed,
     ListDomains,
     ListEntries,
+    PlaceBox,
     PlaceTarget,
     QueryCache,
     ResumeExecution,
@@ -126,6 +127,7 @@ SET_DOMAIN_ISOLATION = Service(
 )
 SAVE = Service("cache_manager/save", SaveCache, "cache_manager")
 RELEASE_STOP = Service("actuator_injector/release_stop", Trigger, "actuator_injector")
+PLACE_BOX = Service("simulation/place_box", PlaceBox, "simulation")
 PLACE_TARGET = Service("simulation/place_target", PlaceTarget, "simulation")
 
 

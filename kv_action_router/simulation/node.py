@@ -4,7 +4,7 @@ Publishers: ``joint_states``, ``wrench``, ``imu``, ``drive_state``, ``camera/col
 ``camera/depth/image_rect_raw``, ``camera/color/camera_info``, ``simulation/truth``.
 Subscriptions: ``effort_controller/commands``, ``velocity_controller/commands``,
 ``position_controller/commands`` (polled by the physics loop), ``horn``.
-Service: ``simulation/place_target``. Parameters: ``simulation/config.py``.
+Services: ``simulation/place_target``, ``simulation/place_box``. Parameters: ``simulation/config.py``.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from std_msgs.msg import Bool
 from kv_action_router.errors import InputError, RouterError, SimulationError
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.ros import parameters, topics
+from kv_action_router.ros.box_service import BoxService
 from kv_action_router.ros.drive_commands import DriveCommands
 from kv_action_router.ros.process import run
 from kv_action_router.ros.sensor_messages import pose_message, truth_message
@@ -89,6 +90,7 @@ class SimulationNode(Node):
         self._braked = {state: (state,) * len(names) for state in (False, True)}
         self._on_wall_clock = not self.get_parameter("use_sim_time").value
         self._loop = PhysicsLoop(self.plant, config, self, self._failed)
+        BoxService(self, self.plant, self._loop.call)
         self._renderer = (
             RenderThread(self.plant.model, config, self._publish_images, self._failed)
             if config.camera_rate

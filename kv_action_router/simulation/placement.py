@@ -104,7 +104,7 @@ class TargetPlacement:
         """
         if not np.isfinite(position).all():
             raise InputError("pose.position", "finite", position.tolist())
-        yaw = _yaw(orientation)
+        yaw = yaw_of(orientation)
         z = float(position[2])
         if not -_HEIGHT_TOLERANCE <= z <= self._height + _HEIGHT_TOLERANCE:
             limit = f"0 to {self._height} m (the target lies on the table)"
@@ -148,7 +148,7 @@ class TargetPlacement:
             )
 
 
-def _yaw(orientation: FloatArray) -> float:
+def yaw_of(orientation: FloatArray) -> float:
     """Return the yaw of x, y, z, w (4,) [rad].
 
     Raises:
