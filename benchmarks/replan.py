@@ -4,7 +4,8 @@
 
 Ours (inverse kinematics, jerk-limited motion, spline, limits and collision tested) against plain
 inverse kinematics with a quintic, where nothing is tested, and against OMPL's RRTConnect with
-TOPP-RA. All share the robot's model and its collision test, one thread. OMPL and toppra stand in
+TOPP-RA, which knows no limit of the jerk, so its motions leave that one. All share the robot's
+model and its collision test, one thread. OMPL and toppra stand in
 requirements/bench.txt; where ``make bench`` has installed them, this program goes on in their
 environment. Writes ``build/reports/bench/replan.json``; with ``--check`` it exits with 1 and names
 each figure that falls short. The first problems are warm-up.
