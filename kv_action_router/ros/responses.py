@@ -101,9 +101,12 @@ class Responder:
             limit = LimitSpeed.Request(source=own, reason=request.reason, scale=request.scale)
             self._call(self._limit_speed, limit, LIMIT_SPEED.name)
             return
-        source = own if request.rule.resumes else name  # a person gives the latter to resume
+        inserts = request.rule.inserts
+        source = own if request.rule.resumes or inserts else name  # a person resumes the latter
         if request.begins:
-            interrupt = InterruptExecution.Request(source=source, reason=request.reason)
+            interrupt = InterruptExecution.Request(
+                source=source, reason=request.reason, sequence=inserts
+            )
             self._call(self._interrupt, interrupt, INTERRUPT.name)
         else:
             self._call(self._resume, ResumeExecution.Request(source=source), RESUME.name)

@@ -179,10 +179,12 @@ def course_of(owner: BehaviorSynthesizer, now_ns: int) -> Course:
         phase=float(tasks.phase(now_ns)),
         decision_id=stack.decision_id,
         hit=owner.hit,
-        message=stack.holders() if stack.interruptions else "",
+        message=stack.holders() if stack.interrupted else "",
+        interrupted=tasks.interrupted(now_ns),
     )
     if stack.frames:
         frame = stack.frame
+        feedback.task = frame.definition.name
         feedback.stage, feedback.stage_index = frame.stage.name, frame.stage_index
         feedback.stage_count = len(frame.definition.stages)
     counters, outcome = stack.counters, stack.outcome
@@ -194,6 +196,7 @@ def course_of(owner: BehaviorSynthesizer, now_ns: int) -> Course:
         decisions=counters.decisions,
         task_hits=counters.task_hits,
         behavior_hits=counters.behavior_hits,
+        interruptions=counters.interruptions,
     )
     return Course(now_ns, stack.status, feedback, result)
 

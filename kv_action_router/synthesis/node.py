@@ -43,6 +43,7 @@ from kv_action_router.synthesis.policy_process import PolicyProcess
 from kv_action_router.synthesis.policy_source import PolicySource
 from kv_action_router.synthesis.synthesizer import BehaviorSynthesizer
 from kv_action_router.synthesis.warmup import warm_up
+from kv_action_router.tasks.definition import load_task
 
 NAME = "behavior_synthesizer"
 TICK_NS = 30_000_000  # at the latest; matches come more often
@@ -256,10 +257,15 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
         source = request.source or "unnamed"
 
         def interrupt(synthesizer: BehaviorSynthesizer, now_ns: int) -> str:
-            synthesizer.tasks.interrupt(source, request.reason, now_ns)
+            synthesizer.tasks.interrupt(source, request.reason, now_ns, sequence)
             _describe(synthesizer, now_ns, response)
             return f"stops on its path; held by {synthesizer.tasks.stack.holders()}"
 
+        try:  # read here: the data loop waits for no file
+            sequence = load_task(request.sequence) if request.sequence else None
+        except RouterError as error:
+            response.success, response.message = False, str(error)
+            return response
         return self._answer(response, interrupt)
 
     def _on_resume(

@@ -381,6 +381,30 @@ def test_interrupt_stops_and_resume_goes_on_in_the_same_stage(world: World) -> N
     assert not world.call(topics.RESUME, source="test").success
 
 
+def test_interrupt_inserts_a_sequence_and_feedback_tells_of_it(world: World) -> None:
+    handle = world.goal()
+    world.until("motion", world.moving)
+    refused = world.call(topics.INTERRUPT, source="test", reason="near", sequence="back_of")
+    assert not refused.success
+    assert "'back_of'" in refused.message
+    answer = world.call(
+        topics.INTERRUPT, source="test", reason="a child is near", sequence="back_off_and_warn"
+    )
+    assert (answer.success, answer.task, answer.stage) == (True, "back_off_and_warn", "back_off")
+    assert "'test' (a child is near) with 'back_off_and_warn'" in answer.message
+    world.until(
+        "its motion",
+        lambda: (
+            world.states[-1].task == "back_off_and_warn" and (world.status() == TaskStatus.RUNNING)
+        ),
+    )
+    assert world.call(topics.RESUME, source="test").success
+    world.until("the task again", lambda: world.states[-1].task == "touch_target")
+    result = world.result(handle).result
+    assert result.success
+    assert (result.stages_completed, result.interruptions) == (3, 1)
+
+
 def test_unknown_task_is_answered_with_a_reason(world: World) -> None:
     answer = world.result(world.goal("touch_targt"))
     assert answer.status == GoalStatus.STATUS_ABORTED
