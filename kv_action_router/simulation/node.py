@@ -4,7 +4,8 @@ Publishers: ``joint_states``, ``wrench``, ``imu``, ``drive_state``, ``camera/col
 ``camera/depth/image_rect_raw``, ``camera/color/camera_info``, ``simulation/truth``.
 Subscriptions: ``effort_controller/commands``, ``velocity_controller/commands``,
 ``position_controller/commands`` (polled by the physics loop), ``horn``.
-Services: ``simulation/place_target``, ``simulation/place_box``. Parameters: ``simulation/config.py``.
+Services: ``simulation/place_target``, ``simulation/place_box``.
+Parameters: ``simulation/config.py``.
 """
 
 from __future__ import annotations
