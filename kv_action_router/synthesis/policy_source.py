@@ -130,7 +130,7 @@ class PolicySource:
             config.acceleration_share * scale,
             config.jerk_share * scale,
         )
-        times = np.arange(len(actions)) * self._asker.period
+        times = np.linspace(0.0, (len(actions) - 1) * self._asker.period, len(actions))
         shape = Motion.through(actions, times).uniform_form(config.coefficients)
         longest = shape.duration * config.stretch_limit + 1.0
         return reanchor(shape, request.start, shape.end, limits, longest, config.coefficients)
