@@ -104,7 +104,7 @@ def leaves_limits(cell: Cell, found: Trajectory, slack: float = 0.05) -> bool:
 def show(report: dict[str, Any]) -> Table:
     """Return a table with a row for each planner."""
     table = Table("planner", "n", "mean", "p50", "p99", "p99.9", "max", title="planning time in ms")
-    for name in ("motion [s]", "failed", "touch", "outside limits"):
+    for name in ("motion in s", "failed", "touch", "outside limits"):
         table.add_column(name, justify="right")
     for name in PLANNERS:
         found = report[name]

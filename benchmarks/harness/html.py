@@ -88,7 +88,7 @@ def _tails(found: list[tuple[str, dict[str, Any]]]) -> str:
             values = [value for _, value in figures["curve"]]
             axis.plot(values, shares, label=f"{path} (n = {figures['n']})", linewidth=1.2)
         axis.set(yscale="log", ylabel="share above", ylim=(8e-5, 1.2))
-        axis.set_xlabel("the value, in the unit that the table's row names")
+        axis.set_xlabel("ms")
         axis.grid(alpha=0.3)
         axis.legend(fontsize=7)
         images.append(_image(figure))
