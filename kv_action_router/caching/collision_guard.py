@@ -1,9 +1,8 @@
 """The guard against reuse into a collision.
 
 A cached motion is tested as it would run now: joined to the measured start, its end moved with the
-target. The synthesizer knows it exactly only when it has made it, with its own velocities and
-limits, and tests it once more; this guard is what turns a motion into an obstacle into a miss, with
-a reason.
+target. From rest that is what the synthesizer makes of it; where the arm moves, it tests its own
+once more. This guard is what turns a motion into an obstacle into a miss, with a reason.
 """
 
 from __future__ import annotations

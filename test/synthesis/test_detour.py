@@ -180,7 +180,10 @@ def test_a_corrected_motion_that_would_touch_is_replanned(
     hit = make_match(TARGET, hit=True, behavior=stored, entry=3)
     reused = decider.decide(stage, hit, start, NO_SPHERES)
     assert (reused.reused, reused.refused) == (True, "")
-    led = decider.decide(stage, hit, start, wall())
+    # from rest the cache's guard has tested it
+    assert decider.decide(stage, hit, start, wall()).reused
+    moving = start._replace(velocity=np.full(model.n, 0.1))
+    led = decider.decide(stage, hit, moving, wall())
     assert not led.reused
     assert led.refused.startswith("motion would touch: spindle - obstacle ")
     path = led.motion.derivative(np.linspace(0.0, led.motion.duration, 300), 0)
