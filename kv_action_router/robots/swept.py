@@ -101,13 +101,19 @@ class SweptCollision:
         Raises:
             InputError: positions, padding, spheres, or a link of ``contact`` is wrong.
         """
-        # What keeps clear by far is found to do so at a few samples; most motions are such.
-        if self._first_touch(position, duration, spheres, COARSE * padding, contact) is None:
+        # What keeps clear by far is found to do so at a few samples: most of a motion does.
+        near, clear = self._first_touch(position, duration, spheres, COARSE * padding, contact)
+        if near is None:
             return None
-        touch = self._first_touch(position, duration, spheres, padding, contact)
-        if touch is not None and touch.time == 0.0:
-            touch = self._first_touch(position, duration, spheres, LEAVING * padding, contact)
-        return touch
+
+        def rest(times: FloatArray) -> FloatArray:
+            return position(times + clear)
+
+        touch, _ = self._first_touch(rest, duration - clear, spheres, padding, contact)
+        if touch is not None and clear == touch.time == 0.0:
+            padding = LEAVING * padding
+            touch, _ = self._first_touch(position, duration, spheres, padding, contact)
+        return None if touch is None else Touch(touch.time + clear, touch.pair)
 
     def touch_at(
         self,
@@ -137,8 +143,11 @@ class SweptCollision:
         spheres: FloatArray,
         padding: float,
         contact: AllowedContact,
-    ) -> Touch | None:
-        """Return where a motion comes nearer than ``padding`` first, or None."""
+    ) -> tuple[Touch | None, float]:
+        """Return where a motion comes nearer than ``padding`` first, or None.
+
+        Beside it stands the time [s] up to which all of the motion keeps clear.
+        """
         collision = self._collision
         collision.configure(padding, contact.links)
         spacing = max(padding, FINEST_SPACING)
@@ -161,9 +170,11 @@ class SweptCollision:
                 break
             rows = finer
         found = collision.first_obstacle(ends, spheres, padding, self._allowed(spheres, contact))
-        if found is not None:
-            return Touch(float(times[rows[found[0]]]), found[1])
-        return touch
+        if found is None:
+            clear = rows[-1 if touch is None else max(0, len(rows) - 2)]
+            return touch, float(times[clear])
+        row, pair = found
+        return Touch(float(times[rows[row]]), pair), float(times[rows[max(0, row - 1)]])
 
     def _sampled(
         self, position: Callable[[FloatArray], FloatArray], duration: float, spacing: float
