@@ -8,6 +8,7 @@ once more. This guard is what turns a motion into an obstacle into a miss, with 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.interpolate import BSpline
@@ -30,9 +31,22 @@ from kv_action_router.robots.swept import SweptCollision
 from kv_action_router.robots.turns import whole_turns
 
 DEGREE = 5
+VERDICT_NS = 100_000_000  # that long a verdict may be used again
+VERDICTS = 8
+SAME_MOTION = 0.25  # share of the padding by which start and target may differ from a verdict's
 WARM_UP_ROUNDS = 10
 WARM_UP_TURN = 0.5  # [rad]
 SAME_PLACE = 1.0e-6  # [m] a target that moved less has not moved
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What came of a test, and what was tested."""
+
+    at_ns: int
+    start: FloatArray
+    target: FloatArray | None
+    reason: str | None
 
 
 class CollisionGuard:
@@ -73,6 +87,8 @@ class CollisionGuard:
         collision = model.collision_model(config.table_plane)
         config.check_links(collision.links)
         self._swept = SweptCollision(collision)
+        self._reach = collision.extent
+        self._verdicts: dict[tuple[int, int, str], _Verdict] = {}
 
     def check(
         self, candidate: Candidate, joints: JointSample | None, behavior: BehaviorValue
@@ -80,14 +96,42 @@ class CollisionGuard:
         """Refuse a motion that comes too near to something."""
         if joints is None:
             return None
-        self._seen = seen = self._look() or self._seen
+        if (newer := self._look()) is not None:
+            self._seen = newer
+            self._verdicts.clear()
+        seen, now_ns = self._seen, self._clock()
         if seen is not None:
-            age_ms = (self._clock() - seen.seen_ns) * 1e-6
+            age_ms = (now_ns - seen.seen_ns) * 1e-6
             if age_ms > self._config.obstacle_age_ms:
                 limit = self._config.obstacle_age_ms
                 return f"obstacles were seen {age_ms:.0f} ms ago, limit {limit:.0f} ms"
+        what = candidate.entry_id, candidate.version, candidate.allowed_contact
+        verdict = self._verdicts.get(what)
+        if verdict is not None and self._still_holds(verdict, candidate, joints, now_ns):
+            return verdict.reason
         spheres = NO_SPHERES if seen is None else seen.spheres
-        return self._refusal(candidate, joints, behavior, spheres)
+        reason = self._refusal(candidate, joints, behavior, spheres)
+        target = None if candidate.target is None else candidate.target.pose.position
+        self._verdicts[what] = _Verdict(now_ns, joints.position, target, reason)
+        if len(self._verdicts) > VERDICTS:
+            del self._verdicts[next(iter(self._verdicts))]
+        return reason
+
+    def _still_holds(
+        self, verdict: _Verdict, candidate: Candidate, joints: JointSample, now_ns: int
+    ) -> bool:
+        if not 0 <= now_ns - verdict.at_ns <= VERDICT_NS:
+            return False
+        if len(joints.position) != len(verdict.start):
+            return False
+        moved = float(np.abs(joints.position - verdict.start).sum()) * self._reach
+        before, target = verdict.target, candidate.target
+        if before is None or target is None:
+            if before is not None or target is not None:
+                return False
+        else:
+            moved += float(np.abs(target.pose.position - before).sum())
+        return moved <= SAME_MOTION * self._config.collision_padding  # NaN compares false
 
     def warm_up(self) -> None:
         """Test a motion around home, so that the first real one is not the slow one."""

@@ -58,6 +58,7 @@ class DecisionKeeper:
         self._statistics = statistics
         self._searcher = entries.tasks.index.searcher()
         self._task: TaskState | None = None
+        self._key: TaskKey | None = None  # the newest that is one
         self._outcome: Outcome | None = None
         self._no_task = _NO_TASK  # why no decision can be asked for
         self._gauge = Gauge()
@@ -96,6 +97,7 @@ class DecisionKeeper:
             except KeyInvalidError as error:
                 return self._refuse(key, task, str(error))
         self.encoder_id = key.decision.encoder_id
+        self._key = key
         if task is None or task.decision.decision_id == 0:
             self._outcome = None
             return self._without_answer(key, None, _NO_TASK_REASON, self._no_task)
@@ -109,6 +111,21 @@ class DecisionKeeper:
             if outcome is None:
                 return self._without_answer(key, task, MissReason.NO_TARGET, why_not)
         return self._refresh(outcome, key, vector)
+
+    def prepare(self) -> None:
+        """Look at what the decision that is asked for will likely find, as the newest key would.
+
+        Changes nothing but what guards remember: the dearest of them has its verdict then when the
+        key comes that decides.
+        """
+        task, key, outcome = self._task, self._key, self._outcome
+        if task is None or key is None or task.decision.decision_id == 0:
+            return
+        asked = task.goal_id, task.decision.decision_id
+        if outcome is not None and (outcome.goal_id, outcome.decision_id) == asked:
+            return
+        if not (task.needs_target and key.target is None):
+            self._matcher.match(self._question(task, key, prepare_key(key.vector)), self._searcher)
 
     # --- inside ---
 
@@ -137,23 +154,23 @@ class DecisionKeeper:
             return f"decision {task.decision.decision_id} waits for the target to be seen"
         return ""
 
+    def _question(self, task: TaskState, key: TaskKey, vector: Float32Array) -> Question:
+        return Question(
+            vector=vector,
+            domain=self._domain(key),
+            encoder_id=key.decision.encoder_id,
+            intent_id=task.decision.intent_id,
+            subtask=task.subtask,
+            scene=self._scene(key),
+            needs_target=task.needs_target,
+            joints=key.joints,
+            target=key.target,
+            allowed_contact=task.allowed_contact,
+        )
+
     def _decide(self, task: TaskState, key: TaskKey, vector: Float32Array) -> CacheMatch:
         domain = self._domain(key)
-        answer = self._matcher.match(
-            Question(
-                vector=vector,
-                domain=domain,
-                encoder_id=key.decision.encoder_id,
-                intent_id=task.decision.intent_id,
-                subtask=task.subtask,
-                scene=self._scene(key),
-                needs_target=task.needs_target,
-                joints=key.joints,
-                target=key.target,
-                allowed_contact=task.allowed_contact,
-            ),
-            self._searcher,
-        )
+        answer = self._matcher.match(self._question(task, key, vector), self._searcher)
         self._entries.decisions += 1
         counters = self._statistics.of_task(domain)
         counters.decisions += 1

@@ -118,6 +118,10 @@ class CacheManager:
         """Take the newest task state."""
         self._keeper.on_task_state(state)
 
+    def prepare(self) -> None:
+        """Get ready for the decision that is asked for, if one is; call it when nothing waits."""
+        self._keeper.prepare()
+
     def on_key(self, key: TaskKey) -> CacheMatch:
         """Answer a key; always, so that silence means that the manager is gone."""
         return self._keeper.on_key(key)

@@ -169,6 +169,8 @@ class CacheManagerNode(StageNode[CachingConfig]):
             match = manager.on_key(self._key_reader.read(sample.message))
             self._matches.publish(self._match_writer.write(match, time.monotonic_ns()))
             manager.record_match_time(taken_ns, time.monotonic_ns())
+        if state is not None:
+            manager.prepare()
         if now_ns >= self._feedback_due_ns and (told := self._feedback.take()) is not None:
             self._feedback_due_ns = now_ns + FEEDBACK_PERIOD_NS
             glance = self._feedback_reader.read(told.message)

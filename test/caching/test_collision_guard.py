@@ -330,3 +330,53 @@ class TestVariants:
 def test_bad_parameters_are_refused(field: str, value: float) -> None:
     with pytest.raises(ValueError, match=field):
         CachingConfig(**{field: value})  # type: ignore[arg-type]
+
+
+class TestVerdicts:
+    """A test that was made beforehand is used again, for as good as the same motion only."""
+
+    def guard(self, obstacles: list[SeenObstacles | None]) -> tuple[CollisionGuard, list[int]]:
+        tests: list[int] = []
+        guard = CollisionGuard(
+            ROBOT, CONFIG, lambda: obstacles.pop(0) if obstacles else None, lambda: NOW_NS
+        )
+        refusal = guard._refusal
+
+        def counted(*arguments: object) -> str | None:
+            tests.append(1)
+            return refusal(*arguments)  # type: ignore[arg-type]
+
+        guard._refusal = counted  # type: ignore[method-assign]
+        return guard, tests
+
+    def test_the_same_motion_is_tested_once(self) -> None:
+        guard, tests = self.guard([])
+        near = sample(ROBOT.home + 1e-4)
+        first = guard.check(candidate(), sample(), behavior())
+        assert guard.check(candidate(), near, behavior()) == first
+        assert len(tests) == 1
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda c, s: (dataclasses.replace(c, version=2), s),
+            lambda c, s: (dataclasses.replace(c, entry_id=2), s),
+            lambda c, s: (dataclasses.replace(c, allowed_contact="target"), s),
+            lambda c, s: (dataclasses.replace(c, target=None), s),
+            lambda c, s: (c, sample(ROBOT.home + 0.01)),
+            lambda c, s: (c, sample(np.full(ROBOT.n, np.nan))),
+        ],
+    )
+    def test_another_motion_is_tested_anew(self, change) -> None:  # type: ignore[no-untyped-def]
+        guard, tests = self.guard([])
+        guard.check(candidate(), sample(), behavior())
+        changed, joints = change(candidate(), sample())
+        guard.check(changed, joints, behavior())
+        assert len(tests) == 2
+
+    def test_other_obstacles_end_it(self) -> None:
+        wall = SeenObstacles(np.array([[*TARGET[:2], 0.2, 0.1]]), NOW_NS)
+        guard, tests = self.guard([None, wall])
+        assert guard.check(candidate(), sample(), behavior()) is None
+        assert "obstacle 0" in (guard.check(candidate(), sample(), behavior()) or "")
+        assert len(tests) == 2

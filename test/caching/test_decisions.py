@@ -269,3 +269,31 @@ def test_match_times_are_summarized_over_ten_seconds(build) -> None:
     assert report.match_time_p99_us == pytest.approx(99.01)
     now[0] = 20_000_000_000
     assert math.isnan(manager.statistics().match_time_p50_us)
+
+
+def test_preparing_asks_the_guards_and_decides_nothing(build) -> None:
+    asked: list[int] = []
+
+    class Counting:
+        name = "counting"
+
+        def check(self, candidate, joints, behavior) -> None:
+            asked.append(candidate.entry_id)
+
+    manager = build.manager(guards=(Counting(),))
+    manager.apply(build.update())
+    manager.prepare()  # no task
+    manager.on_task_state(build.task(1))
+    manager.prepare()  # no key yet
+    assert asked == []
+    manager.on_task_state(build.task(status=TaskStatus.IDLE))
+    manager.on_key(build.key())
+    manager.on_task_state(build.task(1))
+    before = dataclasses.asdict(counters(manager))
+    manager.prepare()
+    assert asked == [1]
+    assert dataclasses.asdict(counters(manager)) == before
+    assert manager.on_key(build.key()).is_decision
+    assert asked == [1, 1]
+    manager.prepare()  # it is answered
+    assert asked == [1, 1]
