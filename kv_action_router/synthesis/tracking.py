@@ -19,10 +19,6 @@ MOVABLE = (InjectorState.HOLD, InjectorState.FOLLOW, InjectorState.RAMP)
 ADOPTION_NS = 15_000_000  # after its first chunk was sent, a motion is surely adopted, or never
 JUST_NS = 7_000_000  # what comes behind a joint state takes 3 ms, and 8 when both cores are busy
 IN_FORCE = (InjectorState.FOLLOW, InjectorState.HOLD)
-_HELD = {
-    InjectorState.STOPPED: "a stop is engaged",
-    InjectorState.FAIL_SAFE: "the injector is in its fail-safe",
-}
 OUT_OF_FORCE = (InjectorState.INACTIVE, InjectorState.FAIL_SAFE, InjectorState.STOPPED)
 
 
@@ -56,12 +52,14 @@ class Tracking:
         return feedback.state in MOVABLE
 
     def stopped(self) -> str:
-        """Return why no motion can begin before somebody acts; empty = nothing is known of that."""
+        """Return why no motion can begin before somebody acts; empty = nothing is known of that.
+
+        A fail-safe ends by itself, or in a stop.
+        """
         feedback = self.feedback
-        what = "" if feedback is None else _HELD.get(feedback.state, "")
-        if feedback is None or not what:
+        if feedback is None or feedback.state is not InjectorState.STOPPED:
             return ""
-        return f"{what}, {feedback.reason or 'for a reason that is not known'}"
+        return f"a stop is engaged, {feedback.reason or 'for a reason that is not known'}"
 
     def sees_joints(self, now_ns: int) -> bool:
         """Say whether the joint state is fresh enough to trigger a chunk."""

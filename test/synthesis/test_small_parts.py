@@ -180,3 +180,12 @@ def test_bad_parameter_is_named_with_limit_and_value(
 def test_table_can_be_left_out() -> None:
     assert SynthesisConfig(table_height=-1.0).table_plane is None
     assert SynthesisConfig(table_height=0.0).table_plane == 0.0
+
+
+def test_only_a_stop_keeps_a_task_from_beginning(rig: Rig) -> None:
+    tracking = rig.synthesizer.tracking
+    assert tracking.stopped() == ""
+    for state in InjectorState:
+        rig.state = state
+        tracking.feedback = rig.feedback()
+        assert bool(tracking.stopped()) == (state is InjectorState.STOPPED)
