@@ -41,6 +41,7 @@ class RateChange(NamedTuple):
         slope: rate's derivative at its beginning [1/s].
         last: rate at its end and from then on.
         duration: [s]; 0 = none.
+        before: in force until this one begins; None = the first rate was constant.
     """
 
     origin_ns: int
@@ -49,10 +50,22 @@ class RateChange(NamedTuple):
     slope: float
     last: float
     duration: float
+    before: RateChange | None = None
+
+    @property
+    def end_ns(self) -> int:
+        """When it is over."""
+        return self.origin_ns + round(self.duration * 1.0e9)
 
 
 def path_time(change: RateChange, instants: FloatArray) -> PathTime:
     """Evaluate a rate change at instants after its origin [s] (m,)."""
+    earlier = change.before
+    if earlier is not None and len(instants) and instants.min() < 0.0:
+        lead = (change.origin_ns - earlier.origin_ns) * 1.0e-9
+        then = path_time(earlier, instants + lead)
+        now = path_time(change._replace(before=None), instants)
+        return PathTime(*(np.where(instants < 0.0, a, b) for a, b in zip(then, now, strict=True)))
     length = change.duration
     if length <= 0.0:
         position = change.position + change.last * instants
@@ -77,6 +90,9 @@ def path_time(change: RateChange, instants: FloatArray) -> PathTime:
 
 def path_moment(change: RateChange, instant: float) -> Moment:
     """Evaluate a rate change at one instant after its origin [s], as :func:`path_time` does."""
+    if instant < 0.0 and change.before is not None:
+        lead = (change.origin_ns - change.before.origin_ns) * 1.0e-9
+        return path_moment(change.before, instant + lead)
     length, last = change.duration, change.last
     if length <= 0.0:
         return Moment(change.position + last * instant, last, 0.0)
@@ -130,8 +146,14 @@ class PathClock:
     def rebased(self, now_ns: int) -> PathClock:
         """Return a clock for another motion that begins now and goes on at the same rate."""
         clock = PathClock(now_ns)
-        _, rate, slope = self.moment(now_ns)
+        position, rate, slope = self.moment(now_ns)
         change = self._change
+        if change.before is not None and now_ns < change.origin_ns:
+            clock._change = change._replace(
+                position=change.position - position,
+                before=change.before._replace(position=change.before.position - position),
+            )
+            return clock
         left = change.duration - (now_ns - change.origin_ns) * 1.0e-9
         # What is left of a cubic is the cubic between the same ends and slopes.
         clock._change = RateChange(now_ns, 0.0, rate, slope, change.last, max(0.0, left))
@@ -144,6 +166,12 @@ class PathClock:
             duration = min(duration, 3.0 * first / -slope)
         return RateChange(now_ns, position, first, slope, rate, duration)
 
+    def after_this(self, rate: float, duration: float) -> RateChange:
+        """Return the change to another rate that begins when the one in force is over."""
+        change = self._change
+        position, first, _ = path_moment(change, change.duration)
+        return RateChange(change.end_ns, position, first, 0.0, rate, duration, change)
+
     def change(self, change: RateChange) -> None:
-        """Make a change that came from :meth:`candidate`."""
+        """Make a change that came from :meth:`candidate` or :meth:`after_this`."""
         self._change = change

@@ -138,13 +138,20 @@ class Reference:
             1.5 * float((speed / limits.acceleration).max()),
             float(np.sqrt((6.0 * speed / limits.jerk).max())),
         )
-        while True:
-            change = self._clock.candidate(now_ns, rate, duration)
-            if duration >= _LONGEST_BRAKE or self._keeps(change, limits):
-                break
+        shortest = duration
+        change = self._clock.candidate(now_ns, rate, duration)
+        while duration < _LONGEST_BRAKE and not self._keeps(change, limits):
             duration *= _BRAKE_GROWTH
+            change = self._clock.candidate(now_ns, rate, duration)
+        if rate > 0.0 and not self._keeps(change, limits) and not self._clock.steady(now_ns):
+            # Whoever brakes can't always speed up again at once: then when it has come to rest.
+            duration = shortest
+            change = self._clock.after_this(rate, duration)
+            while duration < _LONGEST_BRAKE and not self._keeps(change, limits):
+                duration *= _BRAKE_GROWTH
+                change = self._clock.after_this(rate, duration)
         self._clock.change(change)
-        return change.duration
+        return (change.end_ns - now_ns) * 1.0e-9
 
     def _keeps(self, change: RateChange, limits: MotionLimits) -> bool:
         """Say whether the limits are kept while the rate changes."""
