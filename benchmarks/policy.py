@@ -39,7 +39,7 @@ from kv_action_router.synthesis.policy import ChunkPolicy, Observation
 from kv_action_router.synthesis.policy_source import PolicySource
 from kv_action_router.synthesis.synthesizer import BehaviorSynthesizer
 
-TASKS, ITERATIONS = 3000, 4000
+TASKS, ITERATIONS = 2000, 3000
 MOVES = 0.02  # [rad/s]
 OFF = 1.0  # no similarity is above it: every decision is a miss
 
@@ -196,8 +196,8 @@ def main() -> int:
             os.execv(other, [str(other), *sys.argv])
         console.print("torch is not installed (requirements/bench.txt): run `make bench`")
         return 1 if options.check else 0
-    torch.set_num_threads(1)
     policy = learned(Path("build/policy.pt"), options.seed, options.retrain, console)
+    torch.set_num_threads(1)
     rows = []
     for name, asked, cached in (
         ("policy behind the cache", policy, True),

@@ -22,7 +22,7 @@ from kv_action_router.synthesis.policy import Observation
 
 STEPS = 100  # of sampling, and of the noise's schedule
 HIDDEN, EMBEDDING = 512, 32
-BATCH = 512
+BATCH = 256
 LEARNING_RATE = 1.0e-3
 PERIOD = 0.05  # [s] between actions
 SHORTEST = 2 * PERIOD
