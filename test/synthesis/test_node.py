@@ -132,10 +132,11 @@ class World:
         first = state.decision.decision_id != self.answered
         self.answered = state.decision.decision_id
         by_image = first or self.image % 4 == 0
+        is_old = self.trigger_age_ns != FRESH_NS  # then every match is, not images alone
         match = make_match(
             self.target,
             decision_id=self.answered if active else 0,
-            trigger_ns=now - self.trigger_age_ns if by_image else now,
+            trigger_ns=now - self.trigger_age_ns if by_image or is_old else now,
             trigger=Trigger.IMAGE if by_image else Trigger.JOINT_STATE,
             is_decision=first,
             names=self.model.joint_names,
