@@ -4,7 +4,7 @@
 
 CYCLES ?= 20
 # The floor is measured by the pipeline's benchmark, beside what is compared with it.
-BENCHMARKS := loop pipeline replan bandwidth startup reaction throughput episode match hit_rate services node_kills
+BENCHMARKS := loop pipeline replan bandwidth startup reaction throughput episode match hit_rate policy seams services node_kills
 ARGUMENTS_node_kills := --kills 2
 # -P: the checkout is not put on the path, where launch/ would pass for the launch package.
 PYTHON_OF_WORKSPACE := .venv/bin/python -P

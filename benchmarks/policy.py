@@ -28,6 +28,7 @@ from rich.table import Table
 from harness.demonstrations import demonstrate
 from harness.setting import interpreter_of_comparisons, setting
 from kv_action_router.contracts import FloatArray
+from kv_action_router.errors import InputError
 from kv_action_router.reporting.benchmark import conclude
 from kv_action_router.reporting.statistics import quantiles, summary
 from kv_action_router.robots.model import RobotModel
@@ -120,13 +121,24 @@ def run(
                 robot, config.synthesis, source=source, clock=clock
             )
         watch = Watch(episode)
-        done = [episode.touch() for _ in range(cycles)]
+        done = []
+        ended = ""
+        for _ in range(cycles):
+            try:
+                done.append(episode.touch())
+            except InputError as error:  # it stands on the target and does not get away
+                ended = str(error)
+                break
+            if not done[-1].success:
+                go_home(episode, len(done))
     good = sum(cycle.success for cycle in done)
     return {
         "name": name,
         "cycles": cycles,
+        "tried": len(done),
+        "ended": ended,
         "succeeded": good,
-        "calls_per_task": 0.0 if asker is None else len(asker.took_ms) / cycles,
+        "calls_per_task": 0.0 if asker is None else len(asker.took_ms) / len(done),
         "call_ms": summary([] if asker is None else asker.took_ms),
         "wait_ms": summary(watch.waits_ms),
         "jerk_rms": watch.jerk(),
@@ -135,6 +147,15 @@ def run(
         "task_hits": sum(c.task_hits for c in done) / max(1, sum(c.decisions for c in done)),
         "reasons": [cycle.reason for cycle in done if not cycle.success],
     }
+
+
+def go_home(episode: Episode, number: int) -> None:
+    """Run the task's last stage alone: where a task fails, the tool may stand on the target."""
+    tasks = episode.synthesis.synthesizer.tasks
+    home = dataclasses.replace(episode.task, name="go_home", stages=episode.task.stages[-1:])
+    episode.synthesis.start(home, f"home {number}", episode.robot.now_ns)
+    while tasks.stack.active:
+        episode.step()
 
 
 def learned(path: Path, seed: int, retrain: bool, console: Console) -> Any:
@@ -165,7 +186,7 @@ def show(rows: list[dict[str, Any]]) -> Table:
         call, wait, error = row["call_ms"]["p50"], row["wait_ms"], row["touch_error_mm"]["p50"]
         table.add_row(
             row["name"],
-            f"{row['succeeded']} of {row['cycles']}",
+            f"{row['succeeded']} of {row['tried']}",
             f"{row['calls_per_task']:.2f}",
             "-" if call is None else f"{call:.0f}",
             f"{wait['p50']:.0f}",
