@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import rclpy
 from action_msgs.msg import GoalStatus
 from rclpy.node import Node
 
@@ -28,8 +27,8 @@ from kv_action_router.robots.model import RobotModel
 from kv_action_router.ros import qos, topics
 from kv_action_router.ros.observer import RunObserver
 from kv_action_router.ros.periodic import PeriodicThread
-from kv_action_router.ros.process import make_executor
 from kv_action_router.ros.readiness import wait_until_ready
+from kv_action_router.ros.running_system import running_system
 from kv_action_router.ros.streams import DataPlane
 from kv_action_router.ros.supervisor import Supervisor
 from kv_action_router.ros.system import System
@@ -263,22 +262,14 @@ def running(system: System, log_folder: Path) -> Iterator[FaultBench]:
     """
     remaps = {k: v for process in system.processes for k, v in process.remaps.items()}
     name = remaps.get(topics.JOINT_STATES.name, topics.JOINT_STATES.name)
-    with ExitStack() as stack:
-        supervisor = Supervisor([system], log_folder)
-        stack.callback(supervisor.stop)
-        supervisor.start()
-        context = rclpy.Context()
-        rclpy.init(args=[], context=context)
-        stack.callback(context.try_shutdown)
-        node = rclpy.create_node("fault_bench", context=context)
-        executor = make_executor(context)
-        executor.add_node(node)
-        stack.callback(executor.shutdown)
-        joint_states = Topic(name, topics.JOINT_STATES.type, topics.JOINT_STATES.profile)
+    joint_states = Topic(name, topics.JOINT_STATES.type, topics.JOINT_STATES.profile)
+    with running_system(system, log_folder, "fault_bench") as (supervisor, node, executor):
         bench = FaultBench(supervisor, node, executor, joint_states)
-        stack.callback(bench.close)
-        bench.prepare()
-        yield bench
+        try:
+            bench.prepare()
+            yield bench
+        finally:
+            bench.close()
 
 
 def _raise(error: Exception) -> None:

@@ -12,11 +12,10 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import rclpy
 from rclpy.node import Node
 
 from kv_action_router.caching.store.location import IN_MEMORY
@@ -29,8 +28,8 @@ from kv_action_router.reporting.rest import SpeedLog
 from kv_action_router.ros import qos
 from kv_action_router.ros.observer import RunObserver
 from kv_action_router.ros.periodic import PeriodicThread
-from kv_action_router.ros.process import make_executor
 from kv_action_router.ros.readiness import wait_until_ready
+from kv_action_router.ros.running_system import running_system
 from kv_action_router.ros.streams import DataPlane
 from kv_action_router.ros.supervisor import Supervisor
 from kv_action_router.ros.system import SYSTEMS, Arguments
@@ -114,24 +113,16 @@ def _kill_once(node: str, log_folder: Path, speed: float, controller: str) -> Ki
         Arguments(controller=controller, store_path=IN_MEMORY)
     ).with_parameters("behavior_synthesizer", {"velocity_share": VELOCITY_SHARE})
     untidy: list[str] = []
-    with ExitStack() as stack:
-        supervisor = Supervisor([system], log_folder)
-        stack.callback(supervisor.stop)
-        supervisor.start()
-        context = rclpy.Context()
-        rclpy.init(args=[], context=context)
-        stack.callback(context.try_shutdown)
-        client_node = rclpy.create_node("node_kills", context=context)
-        executor = make_executor(context)
-        executor.add_node(client_node)
-        stack.callback(executor.shutdown)
+    with running_system(system, log_folder, "node_kills") as (supervisor, client_node, executor):
         kill = _Kill(node, supervisor, client_node, executor)
-        stack.callback(kill.end)
-        kill.prepare()
-        kill.strike(speed)
-        kill.watch()
-        supervisor.stop(untidy.append)
-        return kill.record(controller, untidy)
+        try:
+            kill.prepare()
+            kill.strike(speed)
+            kill.watch()
+            supervisor.stop(untidy.append)
+            return kill.record(controller, untidy)
+        finally:
+            kill.end()
 
 
 class _Kill:

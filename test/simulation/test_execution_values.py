@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
@@ -11,19 +9,15 @@ from kv_action_router.caching.config import CachingConfig
 from kv_action_router.caching.invalidation import Invalidation, Scope
 from kv_action_router.caching.manager import CacheManager
 from kv_action_router.contracts import (
-    KEY_SIZE,
     SLOT,
-    Decision,
     DriveSample,
-    EntryUpdate,
-    UpdateOperation,
 )
 from kv_action_router.injection.config import InjectionConfig
 from kv_action_router.injection.drives import Drives
-from kv_action_router.injection.events import Event
 from kv_action_router.injection.signals import Inputs
 from kv_action_router.robots.execution_values import load_execution_value
 from kv_action_router.robots.model import RobotModel
+from kv_action_router.simulation.shells.injection import execution_update
 
 SHARE = SLOT["derated_share"]
 
@@ -40,29 +34,13 @@ def at(robot: RobotModel, temperature: float) -> Inputs:
     return inputs
 
 
-def taught(event: Event) -> EntryUpdate:
-    """Return the update that carries a changed value to the cache."""
-    return EntryUpdate(
-        decision=Decision(),
-        operation=UpdateOperation.EXECUTION,
-        entry_id=0,
-        entry_version=0,
-        vector=np.zeros(KEY_SIZE, np.float32),
-        behavior=None,
-        execution=event.execution,
-        error=math.nan,
-        false_hit=False,
-        reason=event.reason,
-    )
-
-
 def test_what_heat_taught_is_stored_and_a_roll_back_is_in_force_at_once() -> None:
     robot, first = RobotModel.load("ur5e"), load_execution_value("ur5e")
     drives = Drives(robot, InjectionConfig(), first)
     manager = CacheManager(CachingConfig(), robot, first)
     for now_ns, temperature in enumerate((75.0, 60.0), 1):
         for event in drives.update(at(robot, temperature), now_ns, 1):
-            manager.apply(taught(event))
+            manager.apply(execution_update(event))
     learned = manager.execution_value()
     assert learned is not None
     assert learned.slots[:2, SHARE] == pytest.approx([0.57, 0.6])

@@ -26,6 +26,14 @@ def interrupt(rig: Rig, source: str = "monitor", sequence: TaskDefinition = SEQU
     rig.at_once()
 
 
+def interrupted_on_its_way(rig: Rig, task: TaskDefinition) -> None:
+    """Begin a task, and interrupt it in its first motion."""
+    rig.start(task)
+    rig.run_until(lambda: rig.chunks)
+    rig.run(0.3)
+    interrupt(rig)
+
+
 def clear(rig: Rig) -> None:
     rig.run_until(lambda: not rig.stack.awaiting)
     condition = rig.condition("clear", signal="clearance", value=0.5, limit=0.25)
@@ -125,20 +133,14 @@ def test_sequences_nest_and_each_task_goes_on_where_it_was(rig: Rig, task: TaskD
 
 
 def test_source_that_asks_again_inserts_nothing_twice(rig: Rig, task: TaskDefinition) -> None:
-    rig.start(task)
-    rig.run_until(lambda: rig.chunks)
-    rig.run(0.3)
-    interrupt(rig)
+    interrupted_on_its_way(rig, task)
     rig.synthesizer.tasks.interrupt("monitor", "still near", rig.now_ns, SEQUENCE)
     assert len(rig.stack.frames) == 2
     assert "still near" in rig.stack.holders()
 
 
 def test_hold_on_a_sequence_keeps_it_where_it_is(rig: Rig, task: TaskDefinition) -> None:
-    rig.start(task)
-    rig.run_until(lambda: rig.chunks)
-    rig.run(0.3)
-    interrupt(rig)
+    interrupted_on_its_way(rig, task)
     rig.synthesizer.tasks.interrupt("operator", "wait", rig.now_ns)
     rig.run(1.0)
     assert not rig.stack.frame.begun
@@ -159,10 +161,7 @@ def test_hold_on_a_sequence_keeps_it_where_it_is(rig: Rig, task: TaskDefinition)
 
 
 def test_source_may_end_its_own_sequence(rig: Rig, task: TaskDefinition) -> None:
-    rig.start(task)
-    rig.run_until(lambda: rig.chunks)
-    rig.run(0.3)
-    interrupt(rig)
+    interrupted_on_its_way(rig, task)
     rig.run_until(lambda: not rig.stack.awaiting and rig.stack.frame.begun)
     rig.run(0.1)
     with pytest.raises(TaskTransitionError, match="cannot resume"):
@@ -194,10 +193,7 @@ def test_world_that_changed_too_far_is_planned_for_anew_and_said(
 def test_cancel_in_a_sequence_stops_on_the_path_and_ends_all(
     rig: Rig, task: TaskDefinition
 ) -> None:
-    rig.start(task)
-    rig.run_until(lambda: rig.chunks)
-    rig.run(0.3)
-    interrupt(rig)
+    interrupted_on_its_way(rig, task)
     rig.run_until(lambda: not rig.stack.awaiting and rig.stack.frame.begun)
     rig.run(0.15)
     rig.synthesizer.tasks.cancel("no more", rig.now_ns)

@@ -27,6 +27,16 @@ def start(rig: Rig, task: TaskDefinition) -> None:
     rig.run_until(lambda: rig.chunks)
 
 
+def that_knows_the_approach(rig: Rig, task: TaskDefinition) -> Rig:
+    """Return another rig whose cache holds what the first one has learned of the approach."""
+    rig.start(task)
+    rig.arrive()
+    behavior = rig.synthesizer.tasks.updates[0].behavior
+    other = Rig(rig.model, rig.config)
+    other.entries["touch_approach_v1"] = (41, behavior)
+    return other
+
+
 def test_task_runs_from_stage_to_stage_and_teaches_each(rig: Rig, task: TaskDefinition) -> None:
     rig.start(task)
     rig.arrive()
@@ -133,11 +143,7 @@ def test_hit_reuses_the_stored_motion_and_confirms_it(rig: Rig, task: TaskDefini
 
 
 def test_hit_that_misses_its_tolerance_is_a_false_hit(rig: Rig, task: TaskDefinition) -> None:
-    rig.start(task)
-    rig.arrive()
-    behavior = rig.synthesizer.tasks.updates[0].behavior
-    other = Rig(rig.model, rig.config)
-    other.entries["touch_approach_v1"] = (41, behavior)
+    other = that_knows_the_approach(rig, task)
     other.start(task)
     other.offset = np.full(6, 0.05)  # the robot is not where the set-point is
     other.arrive()
@@ -150,11 +156,7 @@ def test_hit_that_misses_its_tolerance_is_a_false_hit(rig: Rig, task: TaskDefini
 def test_an_entry_is_not_blamed_for_what_it_was_never_tried_for(
     rig: Rig, task: TaskDefinition, what: str
 ) -> None:
-    rig.start(task)
-    rig.arrive()
-    behavior = rig.synthesizer.tasks.updates[0].behavior
-    other = Rig(rig.model, rig.config)
-    other.entries["touch_approach_v1"] = (41, behavior)
+    other = that_knows_the_approach(rig, task)
     if what == "not taken":
         other.needs_decision, other.late_decisions = True, 1
     start(other, task)
@@ -182,11 +184,7 @@ def test_an_entry_is_blamed_only_for_a_motion_that_the_arm_did_not_follow(
     def refuse(*_: object) -> None:
         raise ReanchorError("cached motion cannot be joined")
 
-    rig.start(task)
-    rig.arrive()
-    behavior = rig.synthesizer.tasks.updates[0].behavior
-    other = Rig(rig.model, rig.config)
-    other.entries["touch_approach_v1"] = (41, behavior)
+    other = that_knows_the_approach(rig, task)
     start(other, task)
     other.run(0.2)
     with monkeypatch.context() as patch:
@@ -213,11 +211,7 @@ def test_an_entry_is_blamed_only_for_a_motion_that_the_arm_did_not_follow(
 def test_a_stage_that_times_out_blames_an_entry_only_if_its_motion_was_in_force(
     rig: Rig, task: TaskDefinition, starved: bool, failures: int
 ) -> None:
-    rig.start(task)
-    rig.arrive()
-    behavior = rig.synthesizer.tasks.updates[0].behavior
-    other = Rig(rig.model, rig.config)
-    other.entries["touch_approach_v1"] = (41, behavior)
+    other = that_knows_the_approach(rig, task)
     start(other, task)
     other.run(0.3)
     other.answer_matches = not starved
@@ -228,11 +222,7 @@ def test_a_stage_that_times_out_blames_an_entry_only_if_its_motion_was_in_force(
 
 
 def test_lost_entry_asks_for_a_fresh_decision(rig: Rig, task: TaskDefinition) -> None:
-    rig.start(task)
-    rig.arrive()
-    behavior = rig.synthesizer.tasks.updates[0].behavior
-    other = Rig(rig.model, rig.config)
-    other.entries["touch_approach_v1"] = (41, behavior)
+    other = that_knows_the_approach(rig, task)
     start(other, task)
     other.run(0.2)
     first = other.stack.decision_id

@@ -99,7 +99,7 @@ class Injection:
             if event.kind is not InjectorEvent.CHUNK_ADOPTED:
                 self.events.append(event)
             if event.execution is not None:
-                self._updates.append(_execution_update(event))
+                self._updates.append(execution_update(event))
         if now_ns >= self._due_ns:
             self._due_ns = now_ns + _FEEDBACK_NS
             self.feedback = self._feedback(now_ns, None)
@@ -130,7 +130,8 @@ class Injection:
         )
 
 
-def _execution_update(event: Event) -> EntryUpdate:
+def execution_update(event: Event) -> EntryUpdate:
+    """Return the update that carries a changed execution value to the cache."""
     return EntryUpdate(
         decision=Decision() if event.chunk is None else event.chunk.decision,
         operation=UpdateOperation.EXECUTION,
