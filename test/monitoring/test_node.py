@@ -206,6 +206,7 @@ def test_a_killed_node_is_named_and_the_robot_stopped(
     suite.create_subscription(topic.type, topic.name, heard.append, topic.profile())
     start()
     wait_until(lambda: "heartbeat_age" in suite.signals(), 10.0, "signs of life of every node")
+    wait_until(lambda: heard, 10.0, "a sign of life that is heard here too")
     victim.send(signal.SIGKILL)
     victim.wait(5.0)
     last_ns = heard[-1].monotonic_ns
@@ -291,6 +292,8 @@ def test_a_press_that_lasts_interrupts_the_task(
 ) -> None:
     start()
     suite.begin_stage("approach", 1, 0)
+    # A tare that is taken later would take the press for the tool's weight.
+    wait_until(lambda: "decision 1 in force" in suite.signals()["stage"], 10.0, "the approach")
     wait_until(lambda: "wrench_force" in suite.signals(), 10.0, "the tare")
     suite.force = lambda tick: 40.0
     request = wait_until(lambda: suite.requests, 20.0, "the call of interrupt")[0]
