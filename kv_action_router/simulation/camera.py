@@ -132,6 +132,16 @@ class Camera:
 
     def render(self, snapshot: Snapshot) -> None:
         """Fill :attr:`color` and :attr:`depth` from a snapshot."""
+        self._update(snapshot)
+        self._draw()
+        # OpenGL's first row is the lowest.
+        self.color[:] = (
+            self._raw_color[::-1, :, ::-1] if self._swap_channels else self._raw_color[::-1]
+        )
+        self._to_meters()
+
+    def _update(self, snapshot: Snapshot) -> None:
+        """Bring what is drawn to a snapshot."""
         data = self._data
         data.qpos[:] = snapshot.qpos
         data.mocap_pos[:] = snapshot.mocap_pos
@@ -147,14 +157,12 @@ class Camera:
             mujoco.mjtCatBit.mjCAT_ALL,
             self._scene,
         )
+
+    def _draw(self) -> None:
+        """Draw, and read what was drawn."""
         self._context.make_current()
         mujoco.mjr_render(self._rectangle, self._scene, self._renderer)
         mujoco.mjr_readPixels(self._raw_color, self._raw_depth, self._rectangle, self._renderer)
-        # OpenGL's first row is the lowest.
-        self.color[:] = (
-            self._raw_color[::-1, :, ::-1] if self._swap_channels else self._raw_color[::-1]
-        )
-        self._to_meters()
 
     def _to_meters(self) -> None:
         # The reversed depth map is 1 at the near plane, 0 at the far one, and linear in 1 / depth.
