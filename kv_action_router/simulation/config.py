@@ -47,7 +47,14 @@ class SimulationConfig(Configuration):
     )
 
     command_timeout: float = parameter(
-        0.040, "silence after which the drives brake", unit="s", minimum=0.002, maximum=1.0
+        0.040, "silence after which the drives stop", unit="s", minimum=0.002, maximum=1.0
+    )
+    quick_stop: float = parameter(
+        8.0,
+        "deceleration of the drives' own stop, before the brakes engage; 0 = the brakes alone",
+        unit="rad/s^2",
+        minimum=0.0,
+        maximum=100.0,
     )
     brake_ratio: float = parameter(
         1.5, "torque of a brake over the drive's limit", minimum=1.0, maximum=5.0
@@ -81,7 +88,41 @@ class SimulationConfig(Configuration):
     temperature_coefficient: float = parameter(
         0.0039, "of the winding's resistance", unit="1/K", minimum=0.0, maximum=0.0045
     )
+    winding_resistance: tuple[float, ...] = parameter(
+        (0.5, 0.5, 0.5, 0.5, 0.5, 0.5),
+        "resistance of each winding at 25 degC when new",
+        unit="ohm",
+        minimum=0.001,
+    )
+    age: float = parameter(
+        0.0, "age of the drives at start, 0 = new", unit="h", minimum=0.0, maximum=1.0e6
+    )
+    ageing_speed: float = parameter(
+        0.0,
+        "hours by which the drives age in an hour of simulation, 0 = they do not",
+        minimum=0.0,
+        maximum=1.0e6,
+    )
+    torque_constant_loss: float = parameter(
+        0.005,
+        "share of the torque constant that is lost in an hour of age",
+        unit="1/h",
+        minimum=0.0,
+        maximum=0.1,
+    )
+    friction_rise: float = parameter(
+        0.03, "growth of the friction in an hour of age", unit="1/h", minimum=0.0, maximum=1.0
+    )
+    resistance_rise: float = parameter(
+        0.002, "growth of the resistance in an hour of age", unit="1/h", minimum=0.0, maximum=1.0
+    )
 
+    current_noise: float = parameter(
+        0.02, "standard deviation of the drives' currents", unit="A", minimum=0.0, maximum=10.0
+    )
+    voltage_noise: float = parameter(
+        0.02, "standard deviation of the windings' voltages", unit="V", minimum=0.0, maximum=10.0
+    )
     position_noise: float = parameter(
         2.0e-5, "standard deviation of joint positions", unit="rad", minimum=0.0, maximum=0.01
     )

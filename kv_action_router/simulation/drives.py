@@ -1,8 +1,11 @@
-"""The drives: three command interfaces, a command time-out that brakes, current and temperature.
+"""The drives: three command interfaces, a command time-out that stops, current and temperature.
 
 The interface that commanded last is in force. In effort mode a drive gives exactly the torque that
 was commanded, inside its limit. In velocity and position mode it closes its own loop on an
 acceleration, which the plant turns into torque by its exact dynamics, as a maker's drive does.
+
+Without a command the drives make a quick stop: down to standstill at a set deceleration on their
+own encoders, then the brakes (stop category 1 of IEC 60204-1; quick stop of CiA 402).
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ _POSITION_GAIN = 40.0  # [1/s] position error to velocity
 _VELOCITY_GAIN = 160.0  # [1/s] velocity error to acceleration
 _INTEGRAL_GAIN = 6400.0  # [1/s^2] takes up joint friction
 _INTEGRAL_LIMIT = 40.0  # [rad/s^2]
+_STANDSTILL = 0.01  # [rad/s] at which the brakes engage
+_QUICK_STOP_OVERTIME_NS = 100_000_000  # behind the ramp's end; then the brakes engage anyway
 
 
 class Interface(Enum):
@@ -35,7 +40,8 @@ class DriveBank:
     """The drives of one robot.
 
     Invariants: a refused command changes nothing but :attr:`refused`. Braked drives give no torque.
-    Torque never exceeds ``effort_limit``.
+    Torque never exceeds ``effort_limit``. Drives that make a quick stop are not braked yet; a
+    command ends it.
     """
 
     def __init__(
@@ -46,6 +52,7 @@ class DriveBank:
         torque_constant: FloatArray,
         thermal: ThermalModel,
         timeout: float,
+        quick_stop: float,
     ) -> None:
         """Start braked, without a command.
 
@@ -55,7 +62,8 @@ class DriveBank:
             velocity_limit: [rad/s] (n,), for the velocity and position interfaces.
             torque_constant: at the joint [N m/A] (n,).
             thermal: temperature of the windings.
-            timeout: silence after which all drives brake [s].
+            timeout: silence after which all drives stop [s].
+            quick_stop: deceleration of that stop [rad/s^2]; 0 = the brakes engage at once.
         """
         self.names = tuple(names)
         self.effort_limit = np.array(effort_limit, float)
@@ -73,6 +81,10 @@ class DriveBank:
         self._command_names: tuple[str, ...] = ()
         self._command_order: list[int] | None = None  # of the names above; None = the drives' own
         self._command_ns = 0
+        self._quick_stop = quick_stop
+        self._stopping = False
+        self._ramp = np.zeros(size)  # speed that a quick stop has come down to [rad/s]
+        self._ramp_end_ns = 0
         self._acceleration = np.zeros(size)
         self._integral = np.zeros(size)
         self._torque_limits: list[float] = self.effort_limit.tolist()
@@ -123,31 +135,35 @@ class DriveBank:
         else:
             self._command[:] = ordered
         self._command_ns = now_ns
-        if interface is not self.interface or self.braked:
+        if interface is not self.interface or self.braked or self._stopping:
             self._integral[:] = 0.0
         self.interface = interface
-        self.braked = False
+        self.braked = self._stopping = False
 
     def update(self, position: FloatArray, velocity: FloatArray, dt: float, now_ns: int) -> None:
         """Check the time-out and run the drives' own loops for one physics step of ``dt`` [s]."""
         if not self.braked and now_ns - self._command_ns > self.timeout_ns:
-            self.brake()
-        if self.braked or self.interface is Interface.EFFORT:
+            self._come_down(velocity, dt, now_ns)
+        if self.wanted_acceleration is None:
             return
-        if self.interface is Interface.POSITION:
+        if self._stopping:
+            wanted = self._ramp
+            self._integral[self._ramp == 0.0] = 0.0  # friction holds what stands
+        elif self.interface is Interface.POSITION:
             wanted = _POSITION_GAIN * (self._command - position)
         else:
             wanted = self._command
         error = np.clip(wanted, -self.velocity_limit, self.velocity_limit) - velocity
-        self._integral += _INTEGRAL_GAIN * dt * error
-        np.clip(self._integral, -_INTEGRAL_LIMIT, _INTEGRAL_LIMIT, out=self._integral)
+        if not self._stopping:  # it would wind up on the ramp, and swing back at its end
+            self._integral += _INTEGRAL_GAIN * dt * error
+            np.clip(self._integral, -_INTEGRAL_LIMIT, _INTEGRAL_LIMIT, out=self._integral)
         np.multiply(error, _VELOCITY_GAIN, out=self._acceleration)
         self._acceleration += self._integral
 
     @property
     def wanted_acceleration(self) -> FloatArray | None:
         """What the plant must turn into torque [rad/s^2] (n,); None in effort mode and braked."""
-        if self.braked or self.interface is Interface.EFFORT:
+        if self.braked or (self.interface is Interface.EFFORT and not self._stopping):
             return None
         return self._acceleration
 
@@ -181,9 +197,25 @@ class DriveBank:
         self._square_torque = [0.0] * len(self.names)
         self._thermal_time = 0.0
 
+    def _come_down(self, velocity: FloatArray, dt: float, now_ns: int) -> None:
+        """Go on with the quick stop, or begin it; brake at standstill."""
+        if not self._stopping:
+            self._stopping = True
+            self._ramp[:] = velocity
+            longest = float(np.abs(velocity).max()) / self._quick_stop if self._quick_stop else 0.0
+            self._ramp_end_ns = now_ns + int(longest * 1e9)
+        step = self._quick_stop * dt
+        self._ramp -= np.clip(self._ramp, -step, step)
+        if now_ns < self._ramp_end_ns:
+            return
+        still = float(np.abs(velocity).max()) <= _STANDSTILL
+        if still or not self._quick_stop or now_ns - self._ramp_end_ns > _QUICK_STOP_OVERTIME_NS:
+            self.brake()
+
     def brake(self) -> None:
         """Engage all brakes; the next good command releases them."""
         self.braked = True
+        self._stopping = False
         self.torque = [0.0] * len(self.names)
         self._integral[:] = 0.0
 

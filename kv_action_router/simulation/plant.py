@@ -18,11 +18,13 @@ from kv_action_router.simulation.drives import DriveBank
 from kv_action_router.simulation.scene import TARGET_BODY, build_scene
 from kv_action_router.simulation.thermal import ThermalModel
 from kv_action_router.simulation.truth import Contact, ContactTruth
+from kv_action_router.simulation.wear import Wear
 
 # A brake is dry friction far above the drive's torque. The solver's friction creeps under load; the
 # stiffest impedance it takes leaves some 1e-5 rad/s.
 _BRAKE_SOLREF = (0.002, 1.0)
 _BRAKE_SOLIMP = (0.9999, 0.9999, 0.001, 0.5, 2.0)
+_AGEING_STEPS = 500  # of the physics, between two of the drives' ageing
 
 
 class Plant:
@@ -50,7 +52,7 @@ class Plant:
         self.dt = config.step
         self.steps = 0
         size = self.model.nv
-        for name in ("torque_constant", "initial_temperature"):
+        for name in ("torque_constant", "winding_resistance", "initial_temperature"):
             if len(getattr(config, name)) != size:
                 raise ConfigError(name, f"{size} values, one a drive", getattr(config, name))
         data = self.data
@@ -73,11 +75,27 @@ class Plant:
         )
         names = [config.joint_prefix + self.model.joint(i).name for i in range(self.model.njnt)]
         self.drives = DriveBank(
-            names, effort_limit, velocity_limit, torque_constant, thermal, config.command_timeout
+            names,
+            effort_limit,
+            velocity_limit,
+            torque_constant,
+            thermal,
+            config.command_timeout,
+            config.quick_stop,
+        )
+        self.wear = Wear(
+            torque_constant,
+            np.array(config.winding_resistance),
+            config.temperature_coefficient,
+            torque_loss=config.torque_constant_loss,
+            friction_rise=config.friction_rise,
+            resistance_rise=config.resistance_rise,
         )
         self.truth = ContactTruth(self.model)
         self.box = Box(self.model, data, config.target_radius)
-        self._friction = np.array(self.model.dof_frictionloss)
+        self._new_friction = np.array(self.model.dof_frictionloss)
+        self._new_damping = np.array(self.model.dof_damping)
+        self._friction = self._new_friction
         self._friction_solref = np.array(self.model.dof_solref)
         self._friction_solimp = np.array(self.model.dof_solimp)
         self._brake_friction = config.brake_ratio * effort_limit
@@ -86,6 +104,9 @@ class Plant:
         self._target_height = config.target_height
         self._mocap = int(self.model.body_mocapid[self.model.body(TARGET_BODY).id])
         self._set_brakes(True)
+        self._age, self._ageing_speed = config.age, config.ageing_speed
+        if config.age:
+            self.grow_old(config.age)
 
     @property
     def time(self) -> float:
@@ -128,11 +149,25 @@ class Plant:
             mujoco.mj_mulM(self.model, self.data, self._wanted, acceleration)
             self._wanted += self._bias
             wanted = self._wanted
-        self._applied[:] = drives.apply(wanted, self.dt)
+        self._applied[:] = self.wear.torque(drives.apply(wanted, self.dt))
         mujoco.mj_step(self.model, self.data)
         self.steps += 1
+        if self._ageing_speed and self.steps % _AGEING_STEPS == 0:
+            self.grow_old(self._age + self._ageing_speed * self.time / 3600.0)
         self.box.check()
         return self.truth.check(self.data)
+
+    def grow_old(self, hours: float) -> None:
+        """Let the drives be ``hours`` old: their torque, friction and resistance follow."""
+        self.wear.grow(hours)
+        self._friction = self._new_friction * self.wear.friction
+        self.model.dof_damping[:] = self._new_damping * self.wear.friction
+        self._set_brakes(self._held)
+
+    def voltage(self) -> FloatArray:
+        """Return the voltage at each drive's winding [V] (n,)."""
+        drives = self.drives
+        return self.wear.voltage(drives.current, drives.thermal.temperature, self.velocity)
 
     def _set_brakes(self, engaged: bool) -> None:
         self._held = engaged

@@ -27,7 +27,9 @@ def make_bank() -> DriveBank:
         time_constant=600.0,
         temperature_coefficient=0.0039,
     )
-    return DriveBank(NAMES, LIMIT, np.full(3, 3.0), constant, thermal, timeout=0.040)
+    return DriveBank(
+        NAMES, LIMIT, np.full(3, 3.0), constant, thermal, timeout=0.040, quick_stop=8.0
+    )
 
 
 def tick(bank: DriveBank, now_ns: int) -> np.ndarray:

@@ -31,18 +31,50 @@ def test_brake_holds_the_arm_at_start(stepped, robot: RobotModel) -> None:
     assert not any(stepped.drives.torque)
 
 
-def test_brake_stops_and_holds_a_moving_arm(stepped) -> None:
+@pytest.mark.parametrize("interface", [Interface.EFFORT, Interface.VELOCITY])
+def test_without_commands_the_arm_comes_down_and_then_brakes(stepped, interface) -> None:
     stepped.run(
         0.3, lambda now: stepped.drives.command(Interface.VELOCITY, np.full(6, 0.5), (), now)
     )
     assert (stepped.plant.velocity > 0.45).all()
-    stepped.run(0.044)  # the time-out
-    assert stepped.drives.braked
-    stepped.run(0.030)
+    if interface is Interface.EFFORT:
+        stepped.drives.command(interface, stepped.gravity(), (), stepped.now_ns)
+    speeds = [np.array(stepped.plant.velocity)]
+    for _ in range(150):
+        stepped.run(0.002)
+        speeds.append(np.array(stepped.plant.velocity))
+        if stepped.drives.braked:
+            break
+    assert len(speeds) * 2 <= 40 + 500 / 8 + 20  # time-out, ramp, the rest of it [ms]
+    accelerations = np.abs(np.diff(speeds, axis=0)) / 0.002
+    assert accelerations.max() <= stepped.robot.acceleration_limit.min()
+    stepped.run(0.010)
     assert np.abs(stepped.plant.velocity).max() < 0.01
     pose = np.array(stepped.plant.position)
     stepped.run(0.5)
     np.testing.assert_allclose(stepped.plant.position, pose, atol=1e-4)
+
+
+def test_the_brakes_alone_stop_and_hold_a_moving_arm(make_stepped) -> None:
+    stepped = make_stepped(quick_stop=0.0)
+    stepped.run(
+        0.3, lambda now: stepped.drives.command(Interface.VELOCITY, np.full(6, 0.5), (), now)
+    )
+    stepped.run(0.044)  # the time-out
+    assert stepped.drives.braked
+    stepped.run(0.030)
+    assert np.abs(stepped.plant.velocity).max() < 0.01
+
+
+def test_a_command_ends_the_quick_stop(stepped) -> None:
+    def drive(now: int) -> None:
+        stepped.drives.command(Interface.VELOCITY, np.full(6, 0.5), (), now)
+
+    stepped.run(0.3, drive)
+    stepped.run(0.060)
+    assert not stepped.drives.braked
+    stepped.run(0.3, drive)
+    assert (stepped.plant.velocity > 0.45).all()
 
 
 def test_gravity_torque_lets_the_arm_float(stepped, robot: RobotModel) -> None:
@@ -95,7 +127,7 @@ def test_stopped_commands_are_the_same_from_every_interface(make_stepped: Callab
         stepped.run(
             0.02, lambda now, s=stepped, i=interface, v=value: s.drives.command(i, v, (), now)
         )
-        stepped.run(0.06)
+        stepped.run(0.25)
         assert stepped.drives.braked, interface
 
 
