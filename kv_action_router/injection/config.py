@@ -51,6 +51,13 @@ class InjectionConfig(Configuration):
     joint_state_timeout: float = parameter(
         0.020, "joint states are lost after", unit="s", minimum=0.002, maximum=0.2
     )
+    joint_state_delay: float = parameter(
+        0.020,
+        "joint states that come later than the best one by more are refused; 0 = none is",
+        unit="s",
+        minimum=0.0,
+        maximum=0.2,
+    )
     imu_timeout: float = parameter(
         0.050, "an IMU that was seen, or is required, is lost after", unit="s", minimum=0.005
     )

@@ -71,7 +71,9 @@ class InjectionController:
         """
         n = len(model.joint_names)
         self.config = config
-        self.joints = JointTracker(model, config.velocity_filter)
+        self.joints = JointTracker(
+            model, config.velocity_filter, round(config.joint_state_delay * 1e9)
+        )
         self.set_point = SetPoint(model, config)
         self.drives = Drives(model, config, values, rules)
         self.command = Command([0.0] * n)
@@ -186,8 +188,10 @@ class InjectionController:
 
     def _measure(self, now_ns: int, inputs: Inputs) -> None:
         supervisor, reading = self.modes.supervisor, inputs.joints
-        if reading is not None and self.joints.update(*reading):
-            supervisor.joints_seen(min(now_ns, self.joints.oldest_ns()))
+        if reading is not None:
+            if self.joints.update(*reading):
+                supervisor.joints_seen(min(now_ns, self.joints.oldest_ns()))
+            supervisor.joints.doubt = self.joints.refusal
         imu_ns = inputs.imu_receipt_ns or (inputs.imu.receipt_ns if inputs.imu else 0)
         if imu_ns:
             supervisor.imu_seen(min(now_ns, imu_ns))
@@ -248,10 +252,8 @@ class InjectionController:
             command.send = False
             raise InjectionError(f"the law made a command that is not finite: {values}")
         if self._effort_law is not None and not blind:
-            wanted = self._effort_law.pid.unclamped
-            event = self.drives.watch(
-                self._dt, wanted, values, joints.velocity, now_ns, modes.epoch
-            )
+            wanted, given = self._effort_law.pid.unclamped, self._effort_law.efforts
+            event = self.drives.watch(self._dt, wanted, given, joints.velocity, now_ns, modes.epoch)
             if event is not None:
                 modes.events.append(event)
         if limits.all_confident:

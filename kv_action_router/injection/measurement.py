@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from kv_action_router.injection.robot import JointModel
+from kv_action_router.injection.sample_age import SampleAge
 
 _LAYOUTS = 16  # different sets of joint names that are remembered
 _JUMP = 0.02  # [rad] position step that is always believed
@@ -27,7 +28,14 @@ class JointTracker:
         refusal: why the last one was not; empty after a good one.
     """
 
-    def __init__(self, model: JointModel, velocity_filter: float) -> None:
+    def __init__(self, model: JointModel, velocity_filter: float, delay_limit_ns: int = 0) -> None:
+        """Prepare.
+
+        Args:
+            model: names and limits of the joints.
+            velocity_filter: time constant of velocities that are differentiated [s].
+            delay_limit_ns: samples that are held up for longer are refused [ns]; 0 = none.
+        """
         self.names = model.joint_names
         n = len(self.names)
         self._n = n
@@ -37,9 +45,12 @@ class JointTracker:
         self._jump_speed = _JUMP_SPEED * min(self._limit)  # strictest of all joints
         self._plausible = _IMPLAUSIBLE_SPEED * min(self._limit)
         self._not_measured = [math.nan] * n
+        self._delay_limit_ns = delay_limit_ns
         self._layouts: dict[tuple[str, ...], list[tuple[int, int]]] = {}
-        self._names: Sequence[str] | None = None  # of the last sample, and their layout
+        self._ages: dict[tuple[str, ...], SampleAge] = {}  # each set of joints has its own writer
+        self._names: Sequence[str] | None = None  # of the last sample; their layout and age
         self._layout: list[tuple[int, int]] = []
+        self._age = SampleAge(delay_limit_ns)
         self._whole: list[tuple[int, int]] | None = None  # the layout that is our own order
         # When each joint was heard of last. While samples of all joints come, the two lists are
         # out of date and the three numbers serve.
@@ -60,6 +71,8 @@ class JointTracker:
         self._note(0, 0)
         for index in range(self._n):
             self.velocity[index] = 0.0
+        for age in self._ages.values():
+            age.reset()
         self.complete = False
 
     def missing(self) -> list[str]:
@@ -89,6 +102,8 @@ class JointTracker:
         if names is not self._names:
             self._recognize(names)
         layout = self._layout
+        if layout and (fault := self._age.check(stamp_ns, receipt_ns)):
+            return self._refuse(fault)
         if layout is self._whole and self.complete:
             # The same rules as below, with bounds for all joints at once that are stricter than
             # each joint's own: what is above any doubt needs no loop.
@@ -204,17 +219,20 @@ class JointTracker:
         whole = tuple(names)
         layout = self._layouts.get(whole)
         self._layout = self._learn(whole) if layout is None else layout
+        self._age = self._ages[whole]
         self._names = names if names is whole else None  # a list may change its contents
 
     def _learn(self, names: tuple[str, ...]) -> list[tuple[int, int]]:
         if len(self._layouts) >= _LAYOUTS:
             self._layouts.clear()
+            self._ages.clear()
             self._whole = None
         layout = [(names.index(name), i) for i, name in enumerate(self.names) if name in names]
         if len(set(names)) != len(names):
             self._refuse("a joint is named twice")
             layout = []
         self._layouts[names] = layout
+        self._ages[names] = SampleAge(self._delay_limit_ns)
         if names == self.names:
             self._whole = layout
         return layout

@@ -10,6 +10,7 @@ Service: ``~/release_stop``. Parameters: ``injection/config.py``.
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections import deque
 from collections.abc import Callable
@@ -81,6 +82,9 @@ class ActuatorInjectorNode(StageNode[InjectionConfig]):
     def configure_stage(self) -> None:
         """Load the robot, make the controller, subscribe, prepare all messages."""
         config = self.config
+        if self.get_parameter("use_sim_time").value:
+            # Stamps of a simulation that runs slower than time fall behind without any delay.
+            config = dataclasses.replace(config, joint_state_delay=0.0)
         model = RobotModel.load(config.robot, prefix=config.joint_prefix)
         values = load_execution_value(
             config.execution_values or config.robot, prefix=config.joint_prefix

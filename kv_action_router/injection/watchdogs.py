@@ -14,11 +14,13 @@ class Watchdog:
     Attributes:
         name: of the source, for people.
         timeout_ns: the source is lost when it was not heard of for longer.
+        doubt: why the newest sample does not count, for people; empty = it does.
     """
 
     def __init__(self, name: str, timeout_ns: int, grace_ns: int) -> None:
         self.name = name
         self.timeout_ns = timeout_ns
+        self.doubt = ""
         self._grace_ns = max(grace_ns, timeout_ns)
         self._start_ns = 0
         self.last_ns = 0
@@ -28,6 +30,7 @@ class Watchdog:
         """Begin to watch; a source that is not heard of gets the grace period."""
         self._start_ns = now_ns
         self.last_ns = 0
+        self.doubt = ""
         self._settled = False
 
     def seen(self, receipt_ns: int, *, starting: bool = False) -> bool:
@@ -70,7 +73,8 @@ class Watchdog:
     def describe(self, now_ns: int) -> str:
         """Return what is lost and for how long, for people."""
         how = "not heard of for" if self.last_ns else "never heard of in"
-        return f"{self.name} {how} {self.silence_ns(now_ns) * 1e-6:.0f} ms"
+        doubt = f": {self.doubt}" if self.doubt else ""
+        return f"{self.name} {how} {self.silence_ns(now_ns) * 1e-6:.0f} ms{doubt}"
 
 
 def first_lost(watchdogs: Sequence[Watchdog], now_ns: int) -> Watchdog | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import deque
 
 import numpy as np
 import pytest
@@ -439,6 +440,27 @@ def test_joint_states_freeze_two_seconds_in_mid_chunk() -> None:
     at = bench.now + PERIOD_NS
     bench.tick(chunk(holding(bench.q), at, epoch=bench.controller.epoch, sequence=9000))
     assert bench.controller.state is InjectorState.FOLLOW
+
+
+def test_joint_states_that_are_held_up_count_as_silence() -> None:
+    bench = Bench()
+    bench.follow(speeding_up((0.0, 0.0), 0.5), 100)
+    held_up: deque[JointReading] = deque()
+    bench.silent_from = 0
+    begin, moved = bench.now, 0.0
+    for _ in range(500):
+        now = bench.now
+        held_up.append(JointReading(("a", "b"), list(bench.q), list(bench.v), [], now, now))
+        late = held_up.popleft() if now - begin >= 100 * MS else None
+        bench.tick(joints=late and late._replace(receipt_ns=bench.now + MS))
+        if bench.now - begin > 200 * MS:
+            moved = max(moved, *map(abs, bench.v))
+    assert bench.controller.state is InjectorState.FAIL_SAFE
+    assert bench.modes.reason.endswith("late by 101 ms (limit 20 ms)")
+    assert moved == 0.0  # a loop that is closed on them swings up
+    bench.silent_from = None
+    bench.run(500)
+    assert bench.controller.state is InjectorState.HOLD
 
 
 def test_frozen_values_count_as_silence() -> None:

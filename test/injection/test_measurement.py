@@ -102,11 +102,12 @@ def test_no_time_between_two_samples_is_refused() -> None:
     ("stamps", "used"),
     [
         ([0, 0, 0], [True, True, True]),  # no stamps at all: receipts serve
-        ([9, 8, 7], [True, True, True]),  # backward: receipts serve
+        ([9, 7, 10], [True, False, True]),  # out of order: what is older is no news
+        ([9, 3, 4, 5, 6, 7, 8], [True] + [False] * 4 + [True] * 2),  # a clock that was set back
         ([9, 9, 9], [True, False, False]),  # the same sample over and over is no news
     ],
 )
-def test_stamps_only_tell_a_frozen_source(stamps: list[int], used: list[bool]) -> None:
+def test_stamps_tell_only_what_is_no_news(stamps: list[int], used: list[bool]) -> None:
     joints = tracker()
     answers = [
         joints.update(["a", "b"], [0.1, 0.2], [0.0, 0.0], [], stamp, START_NS + i * 2 * MS)
@@ -131,3 +132,23 @@ def test_state_is_finite_whatever_comes(samples: list[tuple]) -> None:
         now += step * MS
         joints.update(["a", "b"], [pa, pb], [va, vb], [], 0, now)
         assert all(map(math.isfinite, [*joints.position, *joints.velocity]))
+
+
+def test_what_was_held_up_is_refused_and_says_so() -> None:
+    joints = JointTracker(TwoJoints(), velocity_filter=0.004, delay_limit_ns=20 * MS)
+    for i in range(10):
+        at = i * 2 * MS
+        assert joints.update(["a", "b"], [0.1, 0.2], [0.0, 0.0], [], 7 + at, START_NS + at)
+    late = START_NS + 118 * MS
+    assert not joints.update(["a", "b"], [0.3, 0.4], [0.0, 0.0], [], 7 + 20 * MS, late)
+    assert joints.refusal == "late by 98 ms (limit 20 ms)"
+    assert joints.position == [0.1, 0.2]
+    assert joints.oldest_ns() == START_NS + 18 * MS
+
+
+def test_two_drivers_with_clocks_of_their_own_are_not_blamed_for_it() -> None:
+    joints = JointTracker(TwoJoints(), velocity_filter=0.004, delay_limit_ns=20 * MS)
+    for i in range(10):
+        at = START_NS + i * 2 * MS
+        assert joints.update(["a"], [0.1], [0.0], [], 1_000_000_000_000 + i * 2 * MS, at)
+        assert joints.update(["b"], [0.2], [0.0], [], 5 + i * 2 * MS, at + MS)
