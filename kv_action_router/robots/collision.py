@@ -15,7 +15,7 @@ from kv_action_router.contracts import FloatArray
 from kv_action_router.errors import InputError
 from kv_action_router.robots.kinematics import Kinematics
 from kv_action_router.robots.segments import BoolArray, CapsuleAxes
-from kv_action_router.robots.shapes import Capsules, link_name, load_capsules, load_geometry
+from kv_action_router.robots.shapes import Capsules, link_name, load_capsules
 
 TABLE = "table"
 NO_SPHERES = np.zeros((0, 4))
@@ -43,7 +43,7 @@ class CollisionModel:
 
     def __init__(self, kinematics: Kinematics, table_height: float | None = None) -> None:
         self._model, self._data = kinematics.model, kinematics.model.createData()
-        self._geometry = load_geometry(self._model, kinematics.mjcf)
+        self._geometry = kinematics.geometry()
         capsules = load_capsules(self._model, self._geometry, kinematics.mjcf)
         self._moving = np.flatnonzero(capsules.joint != 0)
         self._links = tuple(capsules.links[i] for i in self._moving)

@@ -27,6 +27,7 @@ class RobotDescription:
         outline_margin: by how much the outline sticks out of the collision shapes at most [m].
         home: joint -> position at rest [rad].
         joints: joint -> limits, not yet checked (``limits.parse_limits``).
+        fixed: joints of the MJCF that this robot has not: they stand at 0.
     """
 
     source: Path
@@ -35,6 +36,7 @@ class RobotDescription:
     outline_margin: float
     home: Mapping[str, float]
     joints: Mapping[str, Any]
+    fixed: tuple[str, ...] = ()
 
 
 def available_robots() -> tuple[str, ...]:
@@ -70,9 +72,15 @@ def _parse(path: Path, content: Mapping[str, Any]) -> RobotDescription:
     for key in known:
         if key not in content:
             raise RobotModelError(f"{path}: {key} is missing")
-    unknown = sorted(str(key) for key in set(content) - set(known))
+    allowed = (*known, "fixed")
+    unknown = sorted(str(key) for key in set(content) - set(allowed))
     if unknown:
-        raise RobotModelError(f"{path}: unknown {', '.join(unknown)}; known are {', '.join(known)}")
+        raise RobotModelError(
+            f"{path}: unknown {', '.join(unknown)}; known are {', '.join(allowed)}"
+        )
+    fixed = content.get("fixed", [])
+    if not isinstance(fixed, list) or not all(isinstance(name, str) and name for name in fixed):
+        raise RobotModelError(f"{path}: fixed must be a list of joints, got {fixed!r}")
     mjcf = path.parent / str(content["mjcf"])
     if not mjcf.is_file():
         raise RobotModelError(f"{path}: mjcf {mjcf} does not exist")
@@ -89,7 +97,9 @@ def _parse(path: Path, content: Mapping[str, Any]) -> RobotDescription:
         str(joint): _number(path, f"home.{joint}", value)
         for joint, value in content["home"].items()
     }
-    return RobotDescription(path, mjcf, content["frames"], margin, home, content["joints"])
+    return RobotDescription(
+        path, mjcf, content["frames"], margin, home, content["joints"], tuple(fixed)
+    )
 
 
 def _number(path: Path, field: str, value: Any) -> float:

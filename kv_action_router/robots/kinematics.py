@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pinocchio as pin
 
 from kv_action_router.contracts import FloatArray
@@ -19,15 +22,31 @@ class Kinematics:
     results live in one workspace.
 
     Raises:
-        RobotModelError: the MJCF cannot be read, a frame is missing, or a joint does not have one
-            degree of freedom.
+        RobotModelError: the MJCF cannot be read, a frame or a joint that is to stand still is
+            missing, or a joint does not have one degree of freedom.
     """
 
-    def __init__(self, mjcf: Path, base: str, tip: str) -> None:
+    def __init__(self, mjcf: Path, base: str, tip: str, fixed: Sequence[str] = ()) -> None:
+        """Read the model.
+
+        Args:
+            mjcf: file.
+            base: name of the base frame.
+            tip: name of the tip's frame.
+            fixed: joints that stand at 0 and are no joints of the model.
+        """
         try:
-            self.model = pin.buildModelFromMJCF(str(mjcf))
+            self._whole = pin.buildModelFromMJCF(str(mjcf))
         except (RuntimeError, ValueError) as error:
             raise RobotModelError(f"{mjcf}: cannot be read: {error}") from error
+        for joint in fixed:
+            if not self._whole.existJointName(joint):
+                raise RobotModelError(f"{mjcf}: fixed joint {joint!r} is missing")
+        self._fixed = [self._whole.getJointId(joint) for joint in fixed]
+        self._at_zero = np.zeros(self._whole.nq)
+        self.model = self._whole
+        if fixed:
+            self.model = pin.buildReducedModel(self._whole, self._fixed, self._at_zero)
         if self.model.nq != self.model.nv or self.model.nv != self.model.njoints - 1:
             raise RobotModelError(f"{mjcf}: every joint must have one degree of freedom")
         self.mjcf = mjcf
@@ -40,6 +59,29 @@ class Kinematics:
         placement = self.model.frames[self.frame_id(base)]
         if placement.parentJoint != 0 or not placement.placement.isIdentity(1e-12):
             raise RobotModelError(f"{mjcf}: base frame {base} must be the world's origin")
+
+    def geometry(self) -> Any:
+        """Return new collision geometry of the model, without pairs.
+
+        Raises:
+            RobotModelError: the MJCF's shapes cannot be read.
+        """
+        try:
+            whole = pin.buildGeomFromMJCF(
+                self._whole, str(self.mjcf), pin.GeometryType.COLLISION
+            )
+        except (RuntimeError, ValueError) as error:
+            raise RobotModelError(
+                f"{self.mjcf}: collision shapes cannot be read: {error}"
+            ) from error
+        if not self._fixed:
+            return whole
+        return pin.buildReducedModel(self._whole, whole, self._fixed, self._at_zero)[1]
+
+    def moves_tip(self) -> npt.NDArray[np.bool_]:
+        """Return which joints the tip hangs on (n,)."""
+        chain = self.model.supports[self.model.frames[self._tip].parentJoint]
+        return np.array([index in chain for index in range(1, self.n + 1)])
 
     def frame_id(self, name: str) -> int:
         """Return pinocchio's number of a body or site."""

@@ -16,7 +16,7 @@ from kv_action_router.robots.description import RobotDescription, load_descripti
 from kv_action_router.robots.ik import solve_ik
 from kv_action_router.robots.kinematics import Kinematics
 from kv_action_router.robots.limits import JointLimits, parse_limits
-from kv_action_router.robots.shapes import load_capsules, load_geometry
+from kv_action_router.robots.shapes import load_capsules
 from kv_action_router.robots.spheres import LinkSpheres
 
 
@@ -36,6 +36,8 @@ class RobotModel:
         jerk_limit: [rad/s^3] (n,).
         effort_limit: [N m] (n,).
         continuous: joints that turn without end (n,).
+        spindles: continuous joints that do not move the tip (n,): they turn a tool about the axis
+            that it lies on, and work against what it turns.
         home: position at rest [rad] (n,).
     """
 
@@ -43,7 +45,9 @@ class RobotModel:
         frames = description.frames
         self.name = name
         self.description = description
-        self.kinematics = Kinematics(description.mjcf, frames["base"], frames["tip"])
+        self.kinematics = Kinematics(
+            description.mjcf, frames["base"], frames["tip"], description.fixed
+        )
         for frame in frames.values():
             self.kinematics.frame_id(frame)
         plain = self.kinematics.joint_names
@@ -58,12 +62,13 @@ class RobotModel:
         self.jerk_limit = self.limits.jerk
         self.effort_limit = self.limits.effort
         self.continuous: npt.NDArray[np.bool_] = self.limits.continuous
+        self.spindles = self.continuous & ~self.kinematics.moves_tip()
+        self.spindles.flags.writeable = False
         self.home = _home(description, self.limits, source)
         model = self.kinematics.model
-        geometry = load_geometry(model, description.mjcf)
         self._spheres = LinkSpheres(
             self.kinematics.data,
-            load_capsules(model, geometry, description.mjcf),
+            load_capsules(model, self.kinematics.geometry(), description.mjcf),
             description.outline_margin,
         )
         self._orders: dict[tuple[str, ...], npt.NDArray[np.intp]] = {}
@@ -185,11 +190,12 @@ def _check_against(model: Any, limits: JointLimits, source: str) -> None:
     for index, name in enumerate(limits.names):
         if limits.continuous[index] != bool(np.isinf(model.upperPositionLimit[index])):
             raise RobotModelError(f"{source}: {name} is continuous in one of MJCF and YAML only")
-        checks = (
-            ("lower", model.lowerPositionLimit[index] - limits.lower[index]),
-            ("upper", limits.upper[index] - model.upperPositionLimit[index]),
-            ("effort", limits.effort[index] - model.effortLimit[index]),
-        )
+        checks = [("effort", limits.effort[index] - model.effortLimit[index])]
+        if not limits.continuous[index]:
+            checks += [
+                ("lower", model.lowerPositionLimit[index] - limits.lower[index]),
+                ("upper", limits.upper[index] - model.upperPositionLimit[index]),
+            ]
         for key, excess in checks:
             if excess > 1e-9:
                 raise RobotModelError(

@@ -9,7 +9,6 @@ from typing import Any
 import coal
 import numpy as np
 import numpy.typing as npt
-import pinocchio as pin
 
 from kv_action_router.contracts import FloatArray
 from kv_action_router.errors import RobotModelError
@@ -84,14 +83,6 @@ class PlacedPoints:
             np.matmul(local, rotation, out=out)
             np.add(out, translation, out=out)
         return self.points
-
-
-def load_geometry(model: Any, mjcf: Path) -> Any:
-    """Return pinocchio's collision geometry of an MJCF, without pairs."""
-    try:
-        return pin.buildGeomFromMJCF(model, str(mjcf), pin.GeometryType.COLLISION)
-    except (RuntimeError, ValueError) as error:
-        raise RobotModelError(f"{mjcf}: collision shapes cannot be read: {error}") from error
 
 
 def load_capsules(model: Any, geometry: Any, mjcf: Path) -> Capsules:

@@ -44,7 +44,7 @@ def build_scene(config: SimulationConfig) -> mujoco.MjModel:
     Raises:
         RobotModelError: no such robot, or its MJCF lacks a site that a sensor sits on.
     """
-    spec = _load_robot(config.robot)
+    spec = robot_spec(config.robot)
     spec.option.timestep = config.step
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     spec.stat.extent = 1.0  # clipping planes are given in units of it
@@ -65,9 +65,16 @@ def build_scene(config: SimulationConfig) -> mujoco.MjModel:
     return model
 
 
-def _load_robot(name: str) -> mujoco.MjSpec:
+def robot_spec(name: str) -> mujoco.MjSpec:
+    """Return the robot alone, as its description says: joints that it fixes are left out.
+
+    Raises:
+        RobotModelError: no such robot, or its MJCF lacks a site that a sensor sits on.
+    """
     description = load_description(name)
     spec = mujoco.MjSpec.from_file(str(description.mjcf))
+    for joint in description.fixed:
+        spec.delete(spec.joint(joint))
     for site in (TIP_SITE, WRENCH_SITE, IMU_SITE):
         if spec.site(site) is None:
             raise RobotModelError(f"{description.mjcf}: site {site!r} is missing")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from kv_action_router.errors import InputError
 from kv_action_router.robots.model import RobotModel
+from kv_action_router.simulation.scene import robot_spec
 
 ROBOT = RobotModel.load()
 FREE = ROBOT.collision_model()
@@ -21,7 +22,7 @@ def obstacle(x: float, y: float, z: float, r: float) -> np.ndarray:
 
 
 def test_self_collision_agrees_with_mujoco():
-    model = mujoco.MjModel.from_xml_path(str(ROBOT.description.mjcf))
+    model = robot_spec("ur5e").compile()
     data = mujoco.MjData(model)
     generator = np.random.default_rng(1)
     seen = {True: 0, False: 0}
@@ -45,7 +46,7 @@ def test_self_collision_agrees_with_mujoco():
 
 def test_excluded_pairs_cannot_meet():
     """What the MJCF leaves out without a joint between the two never touches anyway."""
-    spec = mujoco.MjSpec.from_file(str(ROBOT.description.mjcf))
+    spec = robot_spec("ur5e")
     for name in ("base_upper_arm", "forearm_wrist_2", "wrist_1_wrist_3"):
         spec.delete(spec.exclude(name))
     model = spec.compile()
@@ -109,7 +110,7 @@ def test_every_obstacle_agrees_with_the_distance_to_the_nearest_axis():
     spheres = np.column_stack(
         (generator.uniform([-0.6, -0.6, 0.0], [0.8, 0.6, 0.9], (64, 3)), np.full(64, 0.03))
     )
-    model = mujoco.MjModel.from_xml_path(str(ROBOT.description.mjcf))
+    model = robot_spec("ur5e").compile()
     data = mujoco.MjData(model)
     data.qpos[:] = ROBOT.home
     mujoco.mj_kinematics(model, data)

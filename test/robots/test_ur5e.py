@@ -9,6 +9,7 @@ import pytest
 
 from kv_action_router.robots.description import ROBOTS
 from kv_action_router.robots.model import RobotModel
+from kv_action_router.simulation.scene import robot_spec
 
 MJCF = str(ROBOTS / "ur5e.xml")
 MASSES = {
@@ -35,7 +36,7 @@ CHAIN = (
 
 @pytest.fixture(scope="module")
 def simulated() -> tuple[mujoco.MjModel, mujoco.MjData]:
-    model = mujoco.MjModel.from_xml_path(MJCF)
+    model = robot_spec("ur5e").compile()
     return model, mujoco.MjData(model)
 
 
@@ -148,12 +149,12 @@ def test_scene_can_include_it(tmp_path):
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     assert model.nsensor == 3
-    assert model.nv == 6
+    assert model.nv == 7  # with the spindle
 
 
 def test_wrench_site_feels_the_tools_weight(robot):
     """At rest with the tool down, the force sensor reads the tool's weight along its own -z."""
-    spec = mujoco.MjSpec.from_file(MJCF)
+    spec = robot_spec("ur5e")
     spec.add_sensor(
         name="force",
         type=mujoco.mjtSensor.mjSENS_FORCE,
