@@ -17,7 +17,12 @@ from kv_action_router.simulation.drives import Interface
 from kv_action_router.simulation.pacing import Rate
 from kv_action_router.simulation.placement import Reach, TargetPlacement
 from kv_action_router.simulation.plant import Plant
-from kv_action_router.simulation.sensors import ImuSensor, JointSensors, WrenchSensor
+from kv_action_router.simulation.sensors import (
+    DriveSensors,
+    ImuSensor,
+    JointSensors,
+    WrenchSensor,
+)
 from kv_action_router.simulation.truth import Contact
 
 _NO_VALUES: FloatArray = np.zeros(0)
@@ -106,6 +111,7 @@ class RobotCell:
         self._placement = TargetPlacement(config, Reach(robot), generator, plant.box.covers)
         self._joints = JointSensors(config, robot.n, generator)
         self._wrench = WrenchSensor(plant.model, plant.data, config, generator)
+        self._drive_sensors = DriveSensors(config, robot.n)
         self._imu = ImuSensor(plant.model, plant.data, config, generator)
         self._imu_rate = Rate(config.imu_rate, plant.dt)
         self._drive_rate = Rate(config.drive_state_rate, plant.dt)
@@ -163,15 +169,17 @@ class RobotCell:
         return ImuSample(reading[:4], reading[4:7], reading[7:], self.now_ns)
 
     def _read_drives(self) -> DriveSample:
-        drives = self.plant.drives
+        drives, measured = self.plant.drives, self._drive_sensors
         drives.warm()
+        measured.read(drives.current, self.plant.voltage())
         return DriveSample(
             drives.names,
             drives.thermal.temperature.copy(),
-            drives.current,
+            measured.current.copy(),
             drives.rated_current,
             drives.duty,
             _NO_VALUES,
             np.full(len(drives.names), drives.braked),
             self.now_ns,
+            measured.voltage.copy(),
         )

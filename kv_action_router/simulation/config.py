@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from kv_action_router.configuration import Configuration, parameter
 from kv_action_router.errors import ConfigError
 
+CELLS = ("touch", "screw")
 DEPTH_ENCODINGS = ("32FC1", "16UC1")
 COLOR_ENCODINGS = ("rgb8", "bgr8")
 
@@ -18,6 +20,11 @@ class SimulationConfig(Configuration):
 
     robot: str = parameter("ur5e", "robot model to simulate (a file of kv_action_router/robots)")
     joint_prefix: str = parameter("", "prefix of every joint name on the topics")
+    cell: str = parameter(
+        "touch",
+        "work: a disc to touch, or a disc with a screw in its middle (robot ur5e_spindle)",
+        choices=CELLS,
+    )
     seed: int = parameter(1, "seed of target places and sensor noise", minimum=0)
 
     scheduling_priority: int = parameter(
@@ -88,11 +95,8 @@ class SimulationConfig(Configuration):
     temperature_coefficient: float = parameter(
         0.0039, "of the winding's resistance", unit="1/K", minimum=0.0, maximum=0.0045
     )
-    winding_resistance: tuple[float, ...] = parameter(
-        (0.5, 0.5, 0.5, 0.5, 0.5, 0.5),
-        "resistance of each winding at 25 degC when new",
-        unit="ohm",
-        minimum=0.001,
+    winding_resistance: float = parameter(
+        0.5, "resistance of a winding at 25 degC when new", unit="ohm", minimum=0.001
     )
     age: float = parameter(
         0.0, "age of the drives at start, 0 = new", unit="h", minimum=0.0, maximum=1.0e6
@@ -141,6 +145,12 @@ class SimulationConfig(Configuration):
     torque_noise: float = parameter(
         0.005, "standard deviation of the wrench's torque", unit="N m", minimum=0.0, maximum=1.0
     )
+    force_bias: tuple[float, ...] = parameter(
+        (0.0, 0.0, 0.0), "constant error of the wrench's force", unit="N"
+    )
+    torque_bias: tuple[float, ...] = parameter(
+        (0.0, 0.0, 0.0), "constant error of the wrench's torque", unit="N m"
+    )
     acceleration_noise: float = parameter(
         0.05, "standard deviation of the IMU's acceleration", unit="m/s^2", minimum=0.0, maximum=5.0
     )
@@ -164,6 +174,22 @@ class SimulationConfig(Configuration):
         "quaternion x, y, z, w of the camera's optical frame in base_link",
         minimum=-1.0,
         maximum=1.0,
+    )
+    camera_error: tuple[float, ...] = parameter(
+        (0.0, 0.0, 0.0),
+        "by how much the camera really stands beside camera_position, along base_link's axes",
+        unit="m",
+        minimum=-0.02,
+        maximum=0.02,
+    )
+    light_change: float = parameter(
+        0.0,
+        "share by which the light changes with each target, 0 = it stays",
+        minimum=0.0,
+        maximum=0.6,
+    )
+    distractors: int = parameter(
+        0, "things of other colors that lie on the table", minimum=0, maximum=6
     )
     color_encoding: str = parameter("rgb8", "encoding of color images", choices=COLOR_ENCODINGS)
     depth_encoding: str = parameter(
@@ -206,7 +232,8 @@ class SimulationConfig(Configuration):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, size in (("camera_position", 3), ("camera_orientation", 4), ("target_start", 2)):
+        for name, size in (("camera_position", 3), ("camera_orientation", 4), ("target_start", 2),
+                           ("camera_error", 3), ("force_bias", 3), ("torque_bias", 3)):
             if len(getattr(self, name)) != size:
                 raise ConfigError(name, f"{size} numbers", getattr(self, name))
         norm = math.sqrt(sum(value * value for value in self.camera_orientation))
@@ -223,3 +250,25 @@ class SimulationConfig(Configuration):
         return min(
             self.physics_step, 1.0 / max(self.joint_state_rate, self.wrench_rate, self.imu_rate)
         )
+
+
+def screw_cell(**changes: Any) -> SimulationConfig:
+    """Return the configuration of the cell with screws: what its parameters file says too.
+
+    The wrench has a bias, the camera stands a millimeter beside where the encoder thinks it is, the
+    light changes, and other things lie about.
+    """
+    return SimulationConfig(
+        **{
+            "robot": "ur5e_spindle",
+            "cell": "screw",
+            "torque_constant": (12.0, 12.0, 12.0, 9.0, 9.0, 9.0, 0.5),
+            "initial_temperature": (35.0,) * 7,
+            "force_bias": (1.5, -2.0, 3.0),
+            "torque_bias": (0.05, -0.08, 0.03),
+            "camera_error": (0.0008, -0.0006, 0.0),
+            "light_change": 0.25,
+            "distractors": 3,
+            **changes,
+        }
+    )

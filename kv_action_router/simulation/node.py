@@ -42,7 +42,12 @@ from kv_action_router.simulation.loop import PhysicsLoop
 from kv_action_router.simulation.placement import Reach, TargetPlacement
 from kv_action_router.simulation.plant import Plant
 from kv_action_router.simulation.render import RenderThread
-from kv_action_router.simulation.sensors import ImuSensor, JointSensors, WrenchSensor
+from kv_action_router.simulation.sensors import (
+    DriveSensors,
+    ImuSensor,
+    JointSensors,
+    WrenchSensor,
+)
 from kv_action_router.simulation.truth import Contact
 
 
@@ -69,6 +74,7 @@ class SimulationNode(Node):
         model, data = self.plant.model, self.plant.data
         self._joint_sensors = JointSensors(config, len(names), generator)
         self._wrench_sensor = WrenchSensor(model, data, config, generator)
+        self._drive_sensors = DriveSensors(config, len(names))
         self._imu_sensor = ImuSensor(model, data, config, generator)
         self._outputs = RobotPublishers(self, names, config.acceleration_noise, config.gyro_noise)
         view = CameraModel.of(config)
@@ -164,14 +170,16 @@ class SimulationNode(Node):
 
     def drives(self, plant: Plant, stamp_ns: int) -> None:
         """Publish drive states; note what requests want to know."""
-        drives = plant.drives
+        drives, measured = plant.drives, self._drive_sensors
+        measured.read(drives.current, plant.voltage())
         self._outputs.drives(
             stamp_ns,
             drives.thermal.temperature,
-            drives.current,
+            measured.current,
             drives.rated_current,
             drives.duty,
             self._braked[drives.braked],
+            measured.voltage,
         )
         self._tip, self._target = plant.tip, plant.target
         if drives.braked and not self._was_braked:

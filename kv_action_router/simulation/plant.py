@@ -13,10 +13,13 @@ import numpy as np
 from kv_action_router.contracts import FloatArray
 from kv_action_router.errors import ConfigError
 from kv_action_router.simulation.box import Box
+from kv_action_router.simulation.clutter import Clutter
 from kv_action_router.simulation.config import SimulationConfig
 from kv_action_router.simulation.drives import DriveBank
 from kv_action_router.simulation.scene import TARGET_BODY, build_scene
+from kv_action_router.simulation.screw import Screw, ScrewConfig
 from kv_action_router.simulation.thermal import ThermalModel
+from kv_action_router.simulation.thread import ThreadConfig
 from kv_action_router.simulation.truth import Contact, ContactTruth
 from kv_action_router.simulation.wear import Wear
 
@@ -24,6 +27,7 @@ from kv_action_router.simulation.wear import Wear
 # stiffest impedance it takes leaves some 1e-5 rad/s.
 _BRAKE_SOLREF = (0.002, 1.0)
 _BRAKE_SOLIMP = (0.9999, 0.9999, 0.001, 0.5, 2.0)
+_SCENE_STREAM = 7  # a random stream of its own: targets stay where they are
 _AGEING_STEPS = 500  # of the physics, between two of the drives' ageing
 
 
@@ -52,7 +56,7 @@ class Plant:
         self.dt = config.step
         self.steps = 0
         size = self.model.nv
-        for name in ("torque_constant", "winding_resistance", "initial_temperature"):
+        for name in ("torque_constant", "initial_temperature"):
             if len(getattr(config, name)) != size:
                 raise ConfigError(name, f"{size} values, one a drive", getattr(config, name))
         data = self.data
@@ -62,6 +66,11 @@ class Plant:
         self._applied, self._bias = data.qfrc_applied, data.qfrc_bias
         self.position[:] = home
         mujoco.mj_forward(self.model, data)
+        generator = np.random.default_rng((config.seed, _SCENE_STREAM))
+        self.screw: Screw | None = None
+        if config.cell == "screw":
+            self.screw = Screw(self.model, data, ScrewConfig(), ThreadConfig(), generator)
+        self._clutter = Clutter(self.model, data, config, generator)
 
         effort_limit = np.array(self.model.jnt_actfrcrange[:, 1])
         torque_constant = np.array(config.torque_constant)
@@ -85,7 +94,7 @@ class Plant:
         )
         self.wear = Wear(
             torque_constant,
-            np.array(config.winding_resistance),
+            np.full(size, config.winding_resistance),
             config.temperature_coefficient,
             torque_loss=config.torque_constant_loss,
             friction_rise=config.friction_rise,
@@ -128,6 +137,7 @@ class Plant:
         self.data.mocap_pos[self._mocap] = (x, y, self._target_height)
         self.data.mocap_quat[self._mocap] = (np.cos(yaw / 2), 0.0, 0.0, np.sin(yaw / 2))
         self.truth.rearm()
+        self._arrange()
 
     def place_box(self, x: float, y: float, size: FloatArray, yaw: float = 0.0) -> None:
         """Put the box on the table; arguments and errors as :meth:`Box.place`."""
@@ -168,6 +178,12 @@ class Plant:
         """Return the voltage at each drive's winding [V] (n,)."""
         drives = self.drives
         return self.wear.voltage(drives.current, drives.thermal.temperature, self.velocity)
+
+    def _arrange(self) -> None:
+        """Let a fresh screw stand in the target, and change what lies around it."""
+        if self.screw is not None:
+            self.screw.renew(self.target)
+        self._clutter.shuffle(self.target)
 
     def _set_brakes(self, engaged: bool) -> None:
         self._held = engaged

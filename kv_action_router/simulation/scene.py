@@ -14,7 +14,9 @@ from kv_action_router.contracts import FloatArray
 from kv_action_router.errors import RobotModelError
 from kv_action_router.robots.description import load_description
 from kv_action_router.simulation.box import add_box
+from kv_action_router.simulation.clutter import add_clutter
 from kv_action_router.simulation.config import SimulationConfig
+from kv_action_router.simulation.screw import ScrewConfig, add_screw
 
 TARGET_BODY = "target"
 TARGET_GEOM = "target_disc"
@@ -59,6 +61,9 @@ def build_scene(config: SimulationConfig) -> mujoco.MjModel:
     _add_surroundings(spec)
     _add_target(spec, config)
     add_box(spec)
+    if config.cell == "screw":
+        add_screw(spec, ScrewConfig())
+    add_clutter(spec, config.distractors)
     _add_camera(spec, config)
     _add_sensors(spec)
     model: mujoco.MjModel = spec.compile()
@@ -135,7 +140,7 @@ def _add_target(spec: mujoco.MjSpec, config: SimulationConfig) -> None:
 
 def _add_camera(spec: mujoco.MjSpec, config: SimulationConfig) -> None:
     rotation = camera_rotation(config)
-    position = np.array(config.camera_position)
+    position = np.array(config.camera_position) + config.camera_error
     # MuJoCo's cameras look along -z with y up; an optical frame looks along z with y down.
     quaternion = np.empty(4)
     mujoco.mju_mat2Quat(quaternion, (rotation @ np.diag([1.0, -1.0, -1.0])).ravel())

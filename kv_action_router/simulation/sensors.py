@@ -21,15 +21,24 @@ class Noise:
     """White noise from a table: one row a reading, a few hundred nanoseconds each."""
 
     def __init__(
-        self, deviations: Sequence[tuple[float, int]], generator: np.random.Generator
+        self,
+        deviations: Sequence[tuple[float, int]],
+        generator: np.random.Generator,
+        bias: Sequence[float] = (0.0,),
     ) -> None:
-        """Fill the table: side by side, columns of each (standard deviation, number of columns)."""
+        """Fill the table.
+
+        Args:
+            deviations: side by side, columns of each (standard deviation, number of columns).
+            generator: source of the noise.
+            bias: added to every row (n,), or one number.
+        """
         self._rows = np.hstack(
             [
                 generator.standard_normal((_NOISE_ROWS, size)) * deviation
                 for deviation, size in deviations
             ]
-        )
+        ) + np.asarray(bias, float)
         self._next = 0
 
     def row(self) -> FloatArray:
@@ -66,6 +75,27 @@ class JointSensors:
             self.position *= self._resolution
 
 
+class DriveSensors:
+    """Current [A] and voltage [V] of the drives as they measure them, each (n,).
+
+    Readings are written into arrays that the object keeps.
+    """
+
+    def __init__(self, config: SimulationConfig, size: int) -> None:
+        # A generator of its own: whoever measures more must not change what others measure.
+        generator = np.random.default_rng((config.seed, size))
+        self._noise = Noise([(config.current_noise, size), (config.voltage_noise, size)], generator)
+        self._all: FloatArray = np.zeros(2 * size)
+        self.current: FloatArray = self._all[:size]
+        self.voltage: FloatArray = self._all[size:]
+
+    def read(self, current: FloatArray, voltage: FloatArray) -> None:
+        """Measure true currents [A] and voltages [V], each (n,)."""
+        self.current[:] = current
+        self.voltage[:] = voltage
+        self._all += self._noise.row()
+
+
 class WrenchSensor:
     """What the surroundings exert on the tool, at the flange, in the flange's frame.
 
@@ -93,7 +123,11 @@ class WrenchSensor:
         self._center: FloatArray = data.subtree_com[body]
         self._force = _reading(model, data, "force")
         self._torque = _reading(model, data, "torque")
-        self._noise = Noise(((config.force_noise, 3), (config.torque_noise, 3)), generator)
+        self._noise = Noise(
+            ((config.force_noise, 3), (config.torque_noise, 3)),
+            generator,
+            (*config.force_bias, *config.torque_bias),
+        )
 
     def read(self) -> None:
         """Measure."""

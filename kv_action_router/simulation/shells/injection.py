@@ -12,6 +12,7 @@ from kv_action_router.contracts import (
     Decision,
     EntryUpdate,
     ExecutionFeedback,
+    ExecutionValue,
     FloatArray,
     InjectorEvent,
     JointReading,
@@ -52,12 +53,16 @@ class Injection:
         self.tracking_error = 0.0  # [rad] largest since the owner set it to 0
         self._updates: list[EntryUpdate] = []
         self._stops: list[StopRequest] = []
+        self._execution: ExecutionValue | None = None
         self._inputs = Inputs()
         self._times = times
         self._due_ns = 0
 
-    def hear(self, reports: Sequence[FailureReport]) -> None:
-        """Engage the stop that the monitor's reports ask for."""
+    def hear(
+        self, reports: Sequence[FailureReport], execution: ExecutionValue | None = None
+    ) -> None:
+        """Engage the stop that the monitor's reports ask for; take a new execution value."""
+        self._execution = execution or self._execution
         for report in reports:
             if not STOPPING.isdisjoint(report.responses):
                 fail_safe = Response.FAIL_SAFE in report.responses
@@ -75,6 +80,7 @@ class Injection:
         inputs.chunk, inputs.imu, inputs.drives = chunk, samples.imu, samples.drives
         inputs.stops += self._stops
         self._stops.clear()
+        inputs.execution, self._execution = self._execution, None
         with self._times.measure("injector tick"):
             command = controller.tick(now_ns, inputs)
         if command.send:
