@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
 Float32Array = npt.NDArray[np.float32]
+_NOT_MEASURED: FloatArray = np.zeros(0)
 
 # --- key -----------------------------------------------------------------------------------
 
@@ -551,6 +552,7 @@ class DriveSample:
     wheel_speed: FloatArray
     braked: npt.NDArray[np.bool_]
     receipt_ns: int
+    voltage: FloatArray = field(default_factory=lambda: _NOT_MEASURED)
 
 
 @dataclass(frozen=True, slots=True)

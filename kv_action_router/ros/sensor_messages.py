@@ -72,15 +72,18 @@ def imu_writer(frame_id: str, acceleration_noise: float, gyro_noise: float) -> F
 def drive_state_writer(names: Sequence[str]) -> FieldWriter:
     """Return a writer of the feedback of named drives; wheel speeds are not measured.
 
-    It takes the stamp, temperature [degC], current [A], rated current [A], duty and whether the
-    drive is braked, each (n,).
+    It takes the stamp, temperature [degC], current [A], rated current [A], duty, whether the drive
+    is braked, and voltage [V], each (n,).
     """
     zeros = [0.0] * len(names)
     fields = ("temperature", "current", "rated_current", "duty")
     message = DriveState(
-        name=list(names), braked=[False] * len(names), **dict.fromkeys(fields, zeros)
+        name=list(names),
+        braked=[False] * len(names),
+        voltage=zeros,
+        **dict.fromkeys(fields, zeros),
     )
-    return FieldWriter(DriveState, (*_STAMP, *fields, "braked"), message)
+    return FieldWriter(DriveState, (*_STAMP, *fields, "braked", "voltage"), message)
 
 
 def image_writer(

@@ -71,9 +71,20 @@ class RobotPublishers:
         rated_current: FloatArray,
         duty: FloatArray,
         braked: Sequence[bool],
+        voltage: FloatArray,
     ) -> None:
-        """Publish temperature [degC], current and rated current [A], duty, brakes, each (n,)."""
-        values = (*stamp_of(stamp_ns), temperature, current, rated_current, duty, braked)
+        """Publish what the drives measure, each (n,).
+
+        Args:
+            stamp_ns: of the measurement [ns].
+            temperature: [degC].
+            current: [A].
+            rated_current: [A].
+            duty: current over rated current.
+            braked: brake engaged.
+            voltage: at the winding [V].
+        """
+        values = (*stamp_of(stamp_ns), temperature, current, rated_current, duty, braked, voltage)
         self._drive_publisher.publish(self._drives.write(values))
 
     def close(self) -> None:

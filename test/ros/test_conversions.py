@@ -188,6 +188,7 @@ def test_drive_sample_round_trip_and_partial():
         wheel_speed=np.zeros(0),
         braked=np.array([True, False, True]),
         receipt_ns=4,
+        voltage=np.array([0.5, NAN, -2.0]),
     )
     msg = conv.drives_to_msg(drives)
     assert_same(conv.drives_from_msg(through_the_wire(msg), 4), drives)

@@ -89,6 +89,7 @@ def test_drive_state() -> None:
             np.full(2, 9.0),
             np.array([0.5, -0.5]),
             (braked,) * 2,
+            np.array([1.5, -2.5]),
         )
         assert list(message.name) == ["a", "b"]
         assert list(message.temperature) == [30.0, 40.0]
@@ -96,6 +97,7 @@ def test_drive_state() -> None:
         assert list(message.rated_current) == [9.0, 9.0]
         assert list(message.duty) == [0.5, -0.5]
         assert list(message.braked) == [braked, braked]
+        assert list(message.voltage) == [1.5, -2.5]
         assert len(message.wheel_speed) == 0
 
 

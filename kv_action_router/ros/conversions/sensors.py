@@ -24,7 +24,7 @@ from kv_action_router.ros.conversions.fields import (
     stamp_to_msg,
 )
 
-_DRIVE_FIELDS = ("temperature", "current", "rated_current", "duty", "wheel_speed")
+_DRIVE_FIELDS = ("temperature", "current", "rated_current", "duty", "wheel_speed", "voltage")
 
 
 def joints_to_msg(joints: JointSample, msg: JointState | None = None) -> JointState:

@@ -75,8 +75,8 @@ class DriveReader:
     """Reads ``DriveState``."""
 
     def __init__(self) -> None:
-        names = ("name", *_DRIVE_ARRAYS, "braked")
-        self._reader = FieldReader(DriveState, names, _DRIVE_ARRAYS)
+        names = ("name", *_DRIVE_ARRAYS, "braked", "voltage")
+        self._reader = FieldReader(DriveState, names, (*_DRIVE_ARRAYS, "voltage"))
 
     def read(self, data: bytes, receipt_ns: int) -> DriveSample:
         """Return what a message says that was received at ``receipt_ns`` [ns].
@@ -84,11 +84,11 @@ class DriveReader:
         Raises:
             InputError: it is not complete, or an array is neither (n,) nor empty.
         """
-        names, *arrays, braked = _read(self._reader, "drive_state", data)
-        for array in (*arrays, braked):
+        names, *arrays, braked, voltage = _read(self._reader, "drive_state", data)
+        for array in (*arrays, braked, voltage):
             if len(array) not in (0, len(names)):
                 raise InputError("drive_state", f"of {len(names)} values an array", len(array))
-        return DriveSample(names, *arrays, np.array(braked, dtype=np.bool_), receipt_ns)
+        return DriveSample(names, *arrays, np.array(braked, dtype=np.bool_), receipt_ns, voltage)
 
 
 class ImuReader:

@@ -77,19 +77,21 @@ def test_a_joint_sample_is_that_of_the_message() -> None:
 finite = st.floats(-1e6, 1e6)
 
 
+DRIVE_ARRAYS = ("temperature", "current", "rated_current", "duty", "wheel_speed", "voltage")
+
+
 @st.composite
 def drive_states(draw: st.DrawFn) -> DriveState:
     joints = draw(st.lists(st.text("abc_1", max_size=9), max_size=7))
     size = len(joints)
     arrays = [
         draw(st.one_of(st.just([]), st.lists(finite, min_size=size, max_size=size)))
-        for _ in range(5)
+        for _ in DRIVE_ARRAYS
     ]
     braked = draw(st.one_of(st.just([]), st.lists(st.booleans(), min_size=size, max_size=size)))
     message = DriveState(name=joints, braked=braked)
     message.header.frame_id = draw(st.text("ab", max_size=5))
-    fields = ("temperature", "current", "rated_current", "duty", "wheel_speed")
-    for field, values in zip(fields, arrays, strict=True):
+    for field, values in zip(DRIVE_ARRAYS, arrays, strict=True):
         setattr(message, field, values)
     return message
 
@@ -104,12 +106,12 @@ def test_any_sequence_of_drive_states(sequence: list[DriveState]) -> None:
         for _ in range(2):
             sample = reader.read(data, 7)
             assert (sample.names, sample.receipt_ns) == (truth.names, 7)
-            for field in ("temperature", "current", "rated_current", "duty", "wheel_speed"):
+            for field in DRIVE_ARRAYS:
                 assert getattr(sample, field).tolist() == getattr(truth, field).tolist()
             assert sample.braked.tolist() == truth.braked.tolist()
 
 
-@pytest.mark.parametrize("bad", [{"temperature": [1.0]}, {"braked": [True]}])
+@pytest.mark.parametrize("bad", [{"temperature": [1.0]}, {"braked": [True]}, {"voltage": [1.0]}])
 def test_drive_feedback_of_wrong_sizes_is_refused(bad: dict[str, list[float]]) -> None:
     data = bytes(serialize_message(DriveState(name=["a", "b"], **bad)))
     with pytest.raises(InputError, match="drive_state must be of 2 values an array, got 1"):
