@@ -22,8 +22,9 @@ from kv_action_router.errors import ChunkRefusedError, InjectionError
 from kv_action_router.injection.chunk_gate import ChunkGate, RefusalError
 from kv_action_router.injection.config import InjectionConfig
 from kv_action_router.injection.drives import Drives
+from kv_action_router.injection.effort_law import EffortLaw, State
 from kv_action_router.injection.events import Counters
-from kv_action_router.injection.laws import EffortLaw, State, make_law
+from kv_action_router.injection.laws import make_law
 from kv_action_router.injection.measurement import JointTracker
 from kv_action_router.injection.modes import Modes
 from kv_action_router.injection.robot import JointModel

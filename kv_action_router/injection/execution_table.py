@@ -9,16 +9,18 @@ read-only).
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from kv_action_router.contracts import SLOT, ExecutionValue
+from kv_action_router.contracts import SLOT, ExecutionValue, FloatArray
 from kv_action_router.errors import InputError, StaleVersionError
 from kv_action_router.injection.robot import JointModel
 from kv_action_router.robots.execution_values import check_slots
 
 Row = tuple[float, ...]
+CALIBRATED = (0.5, 1.5)  # smallest and largest torque constant, in shares of the data sheet's
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,10 @@ class Snapshot:
         slowest: smallest velocity limit [rad/s].
         gentlest: smallest acceleration limit [rad/s^2].
         alarming: a drive below this effort is neither clamped nor stalled [N m].
+        effort_scale: effort that a drive is to be sent over the one that it should give: drives
+            turn efforts into currents with the torque constant of their data sheet.
+        rated_torque: effort that a drive is sent at rated current [N m].
+        true_to_name: whether all effort scales are 1.
         derated: whether any drive's effort is derated now.
         plain_gravity: whether all gravity scales are 1.
         wheels: whether any drive has a limit of its wheel's jumps.
@@ -55,10 +61,12 @@ class Snapshot:
     stall_velocity: Row
     stall_effort: Row
     rated_torque: Row
+    effort_scale: Row
     temperature_limit: Row
     slowest: float
     gentlest: float
     alarming: Row
+    true_to_name: bool
     derated: bool
     all_confident: bool
     plain_gravity: bool
@@ -68,12 +76,16 @@ class Snapshot:
 class ExecutionTable:
     """Holds the execution value in force.
 
-    Invariant: ``current`` is complete, finite, inside its bounds, and its version only rises.
+    Invariant: ``current`` is complete, finite, inside its bounds, and its version only rises. No
+    torque constant leaves the ``CALIBRATED`` band around that of the value that the table began
+    with, the data sheet's.
     """
 
     def __init__(self, model: JointModel, initial: ExecutionValue) -> None:
+        """Begin with what the robot's file says; its torque constants are the data sheet's."""
         self._model = model
         self._pristine = True
+        self._data_sheet: FloatArray | None = None  # torque constants [N m/A] (n,)
         self.acceleration_trim = (0.0, 0.0, 0.0)  # [m/s^2] live, swapped as one tuple
         self.current = self._snapshot(initial)
 
@@ -130,10 +142,22 @@ class ExecutionTable:
         slots.flags.writeable = False
         confident.flags.writeable = False
         ordered = dataclasses.replace(value, drives=names, slots=slots, confident=confident)
-        return _unpack(ordered, self._model)
+        constant = slots[:, SLOT["torque_constant"]].astype(float)
+        if self._data_sheet is None:
+            self._data_sheet = constant
+        _check_constants(names, constant, self._data_sheet)
+        return _unpack(ordered, self._model, self._data_sheet)
 
 
-def _unpack(value: ExecutionValue, model: JointModel) -> Snapshot:
+def _check_constants(drives: Sequence[str], constant: FloatArray, data_sheet: FloatArray) -> None:
+    low, high = CALIBRATED
+    for drive, present, new in zip(drives, constant.tolist(), data_sheet.tolist(), strict=True):
+        if not low * new <= present <= high * new:
+            limit = f"{low * new:g} to {high * new:g} N m/A ({low:g} to {high:g} of its data sheet)"
+            raise InputError(f"{drive}.torque_constant", limit, present)
+
+
+def _unpack(value: ExecutionValue, model: JointModel, data_sheet: FloatArray) -> Snapshot:
     columns = value.slots.astype(float)
 
     def row(name: str) -> Row:
@@ -145,7 +169,9 @@ def _unpack(value: ExecutionValue, model: JointModel) -> Snapshot:
     derating = columns[:, SLOT["derating"]]
     protective = columns[:, SLOT["protective_effort_limit"]]
     stage = columns[:, SLOT["stage_effort_limit"]]
-    rated = columns[:, SLOT["torque_constant"]] * columns[:, SLOT["rated_current"]]
+    rated = data_sheet * columns[:, SLOT["rated_current"]]
+    scale = data_sheet / columns[:, SLOT["torque_constant"]]
+    most = model.effort_limit / np.maximum(scale, 1.0)  # that the drive can give
     velocity_limit = smallest(
         columns[:, SLOT["stage_velocity_limit"]],
         columns[:, SLOT["protective_velocity_limit"]],
@@ -159,9 +185,7 @@ def _unpack(value: ExecutionValue, model: JointModel) -> Snapshot:
         derivative=row("derivative_gain"),
         integral_limit=row("integral_limit"),
         gravity_scale=row("gravity_scale"),
-        effort_limit=smallest(
-            stage * derating, protective * derating, model.effort_limit * derating
-        ),
+        effort_limit=smallest(stage * derating, protective * derating, most * derating),
         protective_effort=smallest(protective, model.effort_limit),
         velocity_limit=velocity_limit,
         acceleration_limit=acceleration_limit,
@@ -171,6 +195,8 @@ def _unpack(value: ExecutionValue, model: JointModel) -> Snapshot:
         stall_velocity=row("stall_velocity"),
         stall_effort=row("stall_effort"),
         rated_torque=tuple(rated.tolist()),
+        effort_scale=tuple(scale.tolist()),
+        true_to_name=bool((scale == 1.0).all()),
         derated=bool((derating < 1.0).any()),
         temperature_limit=row("temperature_limit"),
         slowest=min(velocity_limit),

@@ -7,32 +7,13 @@ the set-point that the law follows; ``measured`` is None while there are no join
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-
 from kv_action_router.injection.config import InjectionConfig
+from kv_action_router.injection.effort_law import EffortLaw, State
 from kv_action_router.injection.execution_table import Snapshot
-from kv_action_router.injection.pid import PidBank
 from kv_action_router.injection.robot import JointModel
-
-_HOLDING_RESERVE = 1.1  # an effort limit never goes below this many times the gravity torque
-# How far the arm's state may go on, norms of all joints, before its torque is predicted anew.
-SAME_POSITION = 5e-4  # [rad]
-SAME_VELOCITY = 3e-3  # [rad/s]
-SAME_ACCELERATION = 5e-3  # [rad/s^2]
-
-
-@dataclass(slots=True)
-class State:
-    """Position [rad], velocity [rad/s] and acceleration [rad/s^2] of n joints."""
-
-    position: Sequence[float]
-    velocity: Sequence[float]
-    acceleration: Sequence[float]
 
 
 class Law(Protocol):
@@ -57,121 +38,6 @@ class Law(Protocol):
         output: list[float],
     ) -> None:
         """Write the command; ``output`` holds the last one."""
-
-
-class EffortLaw:
-    """PID on the measured state with gravity, inertia and friction fed forward [N m].
-
-    Gravity and inertia are predicted anew when measured position or reference have gone on by more
-    than ``SAME_POSITION``, ``SAME_VELOCITY`` or ``SAME_ACCELERATION``; until then the last
-    prediction serves. For a UR5e with its tool, at up to 1 rad/s and 3 rad/s^2, it is then wrong by
-    less than 0.08 N m in any joint (a test says so); its friction is 0.3 to 1 N m. Friction itself
-    follows every tick.
-
-    Attributes:
-        feed_forward: torque that the model predicts for the reference [N m] (n,).
-        pid: the controllers.
-    """
-
-    def __init__(self, model: JointModel) -> None:
-        n = len(model.joint_names)
-        self._n = n
-        self._model = model
-        self._most: list[float] = model.effort_limit.tolist()
-        numbers = np.zeros(3 * n)
-        self._numbers = numbers.data
-        self._pack = struct.Struct(f"{3 * n}d").pack_into
-        self._q, self._v, self._a = numbers[:n], numbers[n : 2 * n], numbers[2 * n :]
-        self._rigid = [0.0] * n  # [N m] gravity and inertia, predicted for
-        self._rigid_at = ([0.0] * n, [0.0] * n, [0.0] * n)  # position, velocity, acceleration
-        self._rigid_by: Snapshot | None = None  # and by these limits; None = not yet
-        self.pid = PidBank(n)
-        self.feed_forward = [0.0] * n
-        self._saved = [0.0] * n
-
-    def reset(self) -> None:
-        """Clear the integrals."""
-        self.pid.reset()
-
-    def save(self) -> None:
-        """Remember the integrals."""
-        self._saved[:] = self.pid.integral
-
-    def restore(self) -> None:
-        """Go back to the remembered integrals."""
-        self.pid.integral[:] = self._saved
-
-    def compute(
-        self,
-        dt: float,
-        reference: State,
-        measured: State | None,
-        limits: Snapshot,
-        stiffness: float,
-        output: list[float],
-    ) -> None:
-        """Write the efforts [N m]; without a measured state only what the model predicts."""
-        state = reference if measured is None else measured
-        self._predict(state.position, reference, limits)
-        self.pid.update(
-            dt,
-            reference.position,
-            reference.velocity,
-            state.position,
-            state.velocity,
-            self.feed_forward,
-            limits.proportional,
-            limits.integral,
-            limits.derivative,
-            limits.integral_limit,
-            limits.effort_limit,
-            stiffness if measured is not None else 0.0,
-            output,
-        )
-        if self.pid.clamped:
-            self._keep_up(limits.effort_limit, output)
-
-    def _predict(self, position: Sequence[float], reference: State, limits: Snapshot) -> None:
-        velocity, acceleration = reference.velocity, reference.acceleration
-        at, moving, speeding = self._rigid_at
-        # NaN is never near.
-        if not (
-            math.dist(position, at) <= SAME_POSITION
-            and math.dist(velocity, moving) <= SAME_VELOCITY
-            and math.dist(acceleration, speeding) <= SAME_ACCELERATION
-            and limits is self._rigid_by
-        ):
-            at[:], moving[:], speeding[:] = position, velocity, acceleration
-            self._rigid_by = limits
-            self._pack(self._numbers, 0, *position, *velocity, *acceleration)
-            self._predict_rigid(limits)
-        torque = self.feed_forward
-        torque[:] = self._rigid
-        if any(velocity):
-            viscous, coulomb = limits.viscous_friction, limits.coulomb_friction
-            for i, v in enumerate(velocity):
-                if v != 0.0:
-                    turned = math.tanh(v / limits.friction_velocity[i])
-                    torque[i] += viscous[i] * v + coulomb[i] * turned
-
-    def _predict_rigid(self, limits: Snapshot) -> None:
-        torque = self._model.inverse_dynamics(self._q, self._v, self._a).tolist()
-        if not limits.plain_gravity:
-            gravity = self._model.gravity_torque(self._q).tolist()
-            for i, scale in enumerate(limits.gravity_scale):
-                torque[i] += (scale - 1.0) * gravity[i]
-        self._rigid[:] = torque
-
-    def _keep_up(self, bound: Sequence[float], output: list[float]) -> None:
-        """Raise a clamp that would let the arm fall, inside the model's own limit."""
-        unclamped = self.pid.unclamped
-        if all(-most <= raw <= most for raw, most in zip(unclamped, bound, strict=True)):
-            return
-        gravity = self._model.gravity_torque(self._q)
-        for i in range(self._n):
-            floor = min(self._most[i], _HOLDING_RESERVE * abs(float(gravity[i])))
-            if floor > bound[i]:
-                output[i] = max(-floor, min(floor, unclamped[i]))
 
 
 class DutyLaw:

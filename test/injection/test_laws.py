@@ -10,15 +10,9 @@ from hypothesis import strategies as st
 from injection_builders import TwoJoints, execution_value
 
 from kv_action_router.injection.config import InjectionConfig
+from kv_action_router.injection.effort_law import EffortLaw, State
 from kv_action_router.injection.execution_table import ExecutionTable, Snapshot
-from kv_action_router.injection.laws import (
-    DutyLaw,
-    EffortLaw,
-    PositionLaw,
-    State,
-    VelocityLaw,
-    make_law,
-)
+from kv_action_router.injection.laws import DutyLaw, PositionLaw, VelocityLaw, make_law
 
 MODEL = TwoJoints()
 ZERO = [0.0, 0.0]

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from kv_action_router.injection.config import InjectionConfig
-from kv_action_router.injection.execution_table import ExecutionTable, Snapshot
-from kv_action_router.injection.laws import (
+from kv_action_router.injection.effort_law import (
     SAME_ACCELERATION,
     SAME_POSITION,
     SAME_VELOCITY,
     EffortLaw,
     State,
 )
+from kv_action_router.injection.execution_table import ExecutionTable, Snapshot
 from kv_action_router.robots.execution_values import load_execution_value
 from kv_action_router.robots.model import RobotModel
 
