@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,6 +34,52 @@ class TipGoal(TargetGoal):
 
     With no offset the arm stays where it is. ``needs_target`` of its stage is false.
     """
+
+
+@dataclass(frozen=True, slots=True)
+class PressGoal(TipGoal):
+    """The tip is pressed on what it stands on, and goes along ``offset`` while it is.
+
+    The press is the force that the arm's own drives give at a set-point that far beside where the
+    tip is: without their integral part (``execution`` of the stage says so) they are springs.
+
+    Attributes:
+        press: force along the tool [N].
+    """
+
+    press: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SearchGoal(PressGoal):
+    """Search across the tool's axis, on a spiral of Archimedes around where the tip is.
+
+    Attributes:
+        radius: of the area that is searched [m].
+        pitch: distance of two windings [m].
+        speed: of the tip [m/s].
+    """
+
+    radius: float = 0.002
+    pitch: float = 0.0005
+    speed: float = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class TurnGoal(PressGoal):
+    """Turn a spindle, and follow what it drives in.
+
+    Attributes:
+        joint: that turns, without a prefix.
+        turns: at most; positive = as the joint counts.
+        speed: of the joint [rad/s].
+        pitch: way along the tool for a turn [m].
+    """
+
+    joint: str = ""
+    turns: float = 1.0
+    speed: float = 1.0
+    pitch: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +120,8 @@ class StageDefinition:
         allowed_contact: what the stage may touch; empty = nothing.
         tolerance: distance from the goal above which a result counts as wrong [m].
         outputs: timed auxiliary outputs.
+        execution: drive, ``*`` = every other one, -> slot of its execution value -> number that is
+            in force while the stage lasts.
     """
 
     name: str
@@ -88,6 +137,7 @@ class StageDefinition:
     allowed_contact: str = ""
     tolerance: float = 0.01
     outputs: tuple[TimedOutput, ...] = ()
+    execution: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def condition(self, name: str) -> Condition | None:
         """Return the end or failure condition of a name."""
