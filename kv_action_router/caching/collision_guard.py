@@ -28,7 +28,7 @@ from kv_action_router.errors import InputError, MissingJointsError, UnreachableE
 from kv_action_router.robots.collision import NO_SPHERES
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.robots.swept import SweptCollision
-from kv_action_router.robots.turns import whole_turns
+from kv_action_router.robots.turns import aligned
 
 DEGREE = 5
 VERDICT_NS = 100_000_000  # that long a verdict may be used again
@@ -198,7 +198,7 @@ class CollisionGuard:
         order = [columns[name] for name in model.joint_names]
         coefficients = behavior.coefficients[:, order]
         start = joints.position[model.order(joints.names)]
-        coefficients = coefficients + whole_turns(coefficients[0], start, model.continuous)
+        coefficients = coefficients + aligned(coefficients[0], start, model)
         at_start = start - coefficients[0]
         at_end = self._moved_end(candidate, behavior, coefficients[-1]) - coefficients[-1]
         # It was checked when it was inserted: what the usual way to make one checks again.

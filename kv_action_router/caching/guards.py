@@ -80,6 +80,10 @@ class JointModel(Protocol):
     def continuous(self) -> npt.NDArray[np.bool_]:
         """Joints that turn without end."""
 
+    @property
+    def spindles(self) -> npt.NDArray[np.bool_]:
+        """Those of them that do not move the tip."""
+
 
 @lru_cache(maxsize=64)
 def position_columns(dimensions: tuple[str, ...]) -> Mapping[str, int]:
@@ -158,7 +162,8 @@ class StartStateGuard:
     """Refuses a motion that starts too far from where the robot is.
 
     The joining motion that re-anchoring adds grows with this distance. A continuous joint is
-    compared after the whole turns that re-anchoring takes out.
+    compared after the whole turns that re-anchoring takes out; where a spindle stands makes no
+    difference.
     """
 
     name = "start_state"
@@ -170,6 +175,11 @@ class StartStateGuard:
             for joint, continuous in zip(model.joint_names, model.continuous, strict=True)
             if continuous
         }
+        self._spindles = frozenset(
+            joint
+            for joint, spindle in zip(model.joint_names, model.spindles, strict=True)
+            if spindle
+        )
         self._limit = limit
 
     def check(
@@ -191,6 +201,8 @@ class StartStateGuard:
             if not math.isfinite(measured):
                 return f"{joint} is not measured (not finite)"
             distance = measured - start[column]
+            if joint in self._spindles:
+                continue
             if joint in self._continuous:
                 distance = math.remainder(distance, math.tau)
             if abs(distance) > largest:

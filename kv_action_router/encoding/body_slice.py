@@ -72,8 +72,14 @@ _MASKS = tuple(MaskedInput(bits) for bits in range(64))  # making one costs more
 class BodyEncoder:
     """Encodes the robot's own state. One instance a thread: the input buffer is reused."""
 
-    def __init__(self, velocity_limit: FloatArray) -> None:
-        """Prepare for joints with these velocity limits [rad/s] (n,)."""
+    def __init__(self, velocity_limit: FloatArray, spindles: Sequence[bool] = ()) -> None:
+        """Prepare for joints.
+
+        Args:
+            velocity_limit: of each [rad/s] (n,).
+            spindles: joints that turn a tool on its own axis (n,), empty = none: how they stand and
+                turn says nothing of the situation, and is left out.
+        """
         n = len(velocity_limit)
         self._limit = [float(limit) for limit in velocity_limit]
         self._nothing = [0.0] * n
@@ -90,6 +96,9 @@ class BodyEncoder:
                 np.full(3, _RATE),
             )
         )
+        for index, spindle in enumerate(spindles):
+            if spindle:
+                weights[index : 6 * n : n] = 0.0
         self._matrix = orthogonal_projection(SIZE, len(weights), SEED) * weights
 
     def encode(

@@ -30,6 +30,7 @@ from kv_action_router.contracts import (
     Trigger,
 )
 from kv_action_router.encoding import robot_slice, target_slice
+from kv_action_router.encoding.backend import Perceiver, PerceptionBackend
 from kv_action_router.encoding.body_slice import BodyEncoder
 from kv_action_router.encoding.camera import Camera, Intrinsics
 from kv_action_router.encoding.config import EncoderConfig
@@ -39,14 +40,12 @@ from kv_action_router.encoding.inputs import BodyInputs
 from kv_action_router.encoding.joints import JointMerger
 from kv_action_router.encoding.obstacles import ObstacleFinder
 from kv_action_router.encoding.odometry import OdometryEvent, OdometrySample
-from kv_action_router.encoding.perception import Perception, Sight, TargetPerception
+from kv_action_router.encoding.perception import Perception, Sight
 from kv_action_router.encoding.robot import Robot
 from kv_action_router.encoding.scene_name import SceneClassifier, check_scene, load_scenes
-from kv_action_router.encoding.scene_slice import SceneEncoder
 from kv_action_router.encoding.target_hold import TargetHold
 from kv_action_router.errors import ImageError, InputError, KeyInvalidError
 
-ENCODER_ID = "segmentation-1"  # changes with anything that changes what a key means
 _NEVER = 3600.0  # [s] age of what was never measured: finite, and older than any limit
 
 
@@ -83,6 +82,8 @@ class KeyEncoder:
         Raises:
             InputError: a required joint is unknown to the robot's model, or the file of scenes
                 cannot be used.
+            CheckpointError: the perception's weights cannot be used.
+            ConfigError: what computes them is not installed.
         """
         self._config = config
         self._robot = robot
@@ -96,19 +97,22 @@ class KeyEncoder:
         self.joints = JointMerger(ordered, config.joint_timeout)
         self.inputs = BodyInputs(config, ordered)
         self.perception: Perception | None = None
-        self._body = BodyEncoder(np.array([limits[name] for name in ordered]))
+        turning = dict(zip(robot.joint_names, robot.spindles.tolist(), strict=True))
+        self._body = BodyEncoder(
+            np.array([limits[name] for name in ordered]), [turning[name] for name in ordered]
+        )
         self._hold = TargetHold(config.target_hold_limit, config.target_gone_frames)
         # what a key takes over as it is: robot, scene, and the target it was last encoded for
         self._held = np.zeros(KEY_SIZE, dtype=np.float32)
         self._held[ROBOT_SLICE] = robot_slice.encode(config.identity)
         self._held_target: TargetEstimate | None = None
         self._camera: Camera | None = None
-        self._finder: TargetPerception | None = None
-        self._scene: SceneEncoder | None = None
+        self._perceiver = Perceiver(config)
+        self._finder: PerceptionBackend | None = None
         self._obstacles: ObstacleFinder | None = None
         self._scene_receipt_ns: int | None = None
         self._spheres: FloatArray | None = None
-        self._headers = Headers(config, ENCODER_ID, first_trace_id)
+        self._headers = Headers(config, self._perceiver.encoder_id, first_trace_id)
         self._classifier: SceneClassifier | None = None
         if config.scene_source == "slice":
             scenes = load_scenes(Path(config.scenes_file).expanduser())
@@ -146,8 +150,7 @@ class KeyEncoder:
         config = self._config
         camera = Camera(intrinsics, config.camera_position, config.camera_orientation)
         self._camera = camera
-        self._finder = TargetPerception(config, camera)
-        self._scene = SceneEncoder(camera)
+        self._finder = self._perceiver.of(camera)
         self._obstacles = ObstacleFinder(config, camera)
 
     @property
@@ -179,7 +182,7 @@ class KeyEncoder:
             ImageError: no calibration yet, or a size that is not its.
             MissingJointsError: naming the joints; the images have been taken in all the same.
         """
-        if self._finder is None or self._scene is None:
+        if self._finder is None:
             raise ImageError("camera info: none received yet")
         found = self._finder.find(color, depth)
         self.perception = found
@@ -191,9 +194,9 @@ class KeyEncoder:
         gone = (
             not seen
             and held is not None
-            and self._finder.place_is_empty(held, found.color_mask, depth)
+            and self._finder.place_is_empty(held, depth)
         )
-        scene = self._scene.encode(color, depth, found.color_mask, self._spheres)
+        scene = self._finder.scene(color, depth, self._spheres)
         return self.on_sight(found.target, scene, origin, now_ns, gone=gone)
 
     def on_sight(

@@ -39,12 +39,14 @@ class CollisionModel:
 
     Attributes:
         extent: no point of the arm is farther from an axis that moves it [m].
+        spindles: joints that turn a tool on its own axis (n,): no shape moves with them.
     """
 
     def __init__(self, kinematics: Kinematics, table_height: float | None = None) -> None:
         self._model, self._data = kinematics.model, kinematics.model.createData()
         self._geometry = kinematics.geometry()
         capsules = load_capsules(self._model, self._geometry, kinematics.mjcf)
+        self.spindles = np.isinf(self._model.upperPositionLimit) & ~kinematics.moves_tip()
         self._moving = np.flatnonzero(capsules.joint != 0)
         self._links = tuple(capsules.links[i] for i in self._moving)
         self._axes = CapsuleAxes(self._data, capsules.taken(self._moving))

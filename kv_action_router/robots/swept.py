@@ -76,6 +76,7 @@ class SweptCollision:
     def __init__(self, collision: CollisionModel) -> None:
         self._collision = collision
         self._extent = collision.extent
+        self._spindles = collision.spindles
 
     def first_touch(
         self,
@@ -187,6 +188,8 @@ class SweptCollision:
         while True:
             times = np.linspace(0.0, duration, samples)
             path = position(times)
+            if self._spindles.any():
+                path = np.where(self._spindles, 0.0, path)
             steps = np.abs(path[1:] - path[:-1]).sum(axis=1)
             farthest = float(steps.max()) * self._extent
             if not math.isfinite(farthest):

@@ -1,8 +1,9 @@
-"""Whole turns of continuous joints."""
+"""Whole turns of continuous joints, and any turn of spindles."""
 
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -28,3 +29,25 @@ def whole_turns(
     """
     turns = np.round((np.asarray(reference) - np.asarray(position)) / math.tau)
     return np.where(continuous, turns * math.tau, 0.0)
+
+
+class TurningRobot(Protocol):
+    """What is asked of a robot's model (``robots.model.RobotModel`` is one)."""
+
+    @property
+    def continuous(self) -> npt.NDArray[np.bool_]:
+        """Joints that turn without end (n,)."""
+
+    @property
+    def spindles(self) -> npt.NDArray[np.bool_]:
+        """Those of them that do not move the tip (n,)."""
+
+
+def aligned(position: FloatArray, reference: FloatArray, robot: TurningRobot) -> FloatArray:
+    """Return the shift [rad] (n,) that lets a motion begin where the robot is.
+
+    As :func:`whole_turns`; a spindle is shifted to ``reference`` exactly. Where it stands makes no
+    difference to the tip, so a motion of it is by how much it turns.
+    """
+    shift = whole_turns(position, reference, robot.continuous)
+    return np.where(robot.spindles, np.asarray(reference) - np.asarray(position), shift)

@@ -15,6 +15,7 @@ from kv_action_router.synthesis.goal import goal_configuration
 from kv_action_router.synthesis.kinematics import shifted_end
 from kv_action_router.synthesis.limits import MotionLimits
 from kv_action_router.synthesis.line import distance_from_line
+from kv_action_router.synthesis.pressing import Pressing, spindle_end
 from kv_action_router.synthesis.reanchor import (
     joined,
     merged,
@@ -25,7 +26,7 @@ from kv_action_router.synthesis.reanchor import (
 from kv_action_router.synthesis.reference import Reference
 from kv_action_router.synthesis.source import BehaviorSource, PlanRequest
 from kv_action_router.synthesis.spline import Motion, MotionState
-from kv_action_router.tasks.stages import StageDefinition, TargetGoal, TipGoal
+from kv_action_router.tasks.stages import PressGoal, StageDefinition, TargetGoal, TipGoal
 
 SAME_PLACE = 1.0e-6  # [m] a target that moved less has not moved
 LINE_CHECKS = np.array([0.3, 0.5, 0.7])  # shares of the duration
@@ -74,6 +75,7 @@ class Decider:
         self._source = source
         self._clearance = clearance
         self._limits = MotionLimits.of(model)
+        self._pressing = Pressing(model)
         self._scaled: dict[float, MotionLimits] = {}
 
     def limits(self, stage: StageDefinition) -> MotionLimits:
@@ -131,10 +133,15 @@ class Decider:
         assert behavior is not None
         model = self._model
         motion = shifted_by_turns(
-            Motion.from_behavior(behavior, model.joint_names), start.position, model.continuous
+            Motion.from_behavior(behavior, model.joint_names), start.position, model
         )
         end = motion.end
-        if isinstance(stage.goal, TargetGoal):
+        measured = match.joints.position if match.joints.names == model.joint_names else None
+        if measured is None:
+            measured = start.position
+        if isinstance(stage.goal, PressGoal):
+            end = self._pressing.end(stage.goal, start.position, measured)
+        elif isinstance(stage.goal, TargetGoal):
             stored = behavior.target
             if isinstance(stage.goal, TipGoal):
                 stored = Pose(model.forward(motion.start)[0])
@@ -144,6 +151,8 @@ class Decider:
         else:
             end = goal_configuration(stage, model)
             end = end + np.where(model.continuous, motion.end - end, 0.0)
+        if not isinstance(stage.goal, PressGoal):
+            end = spindle_end(model, end, measured)
         joined_motion = reanchor(
             motion,
             start,
@@ -193,7 +202,8 @@ class Decider:
         stage, motion, size = request.stage, reference.motion, self._config.coefficients
         time = reference.motion_time(now_ns)
         phase = min(reference.phase_of(time), LARGEST_PHASE)
-        if isinstance(stage.goal, TargetGoal) and stage.goal.line:
+        goal = stage.goal
+        if isinstance(goal, PressGoal) or (isinstance(goal, TargetGoal) and goal.line):
             return self._source.plan(request), phase
         rest = motion.remainder(time, size)
         longest = rest.duration * self._config.stretch_limit + LONGEST_CORRECTION

@@ -14,11 +14,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from kv_action_router.contracts import FloatArray
 from kv_action_router.errors import LimitError, ReanchorError
-from kv_action_router.robots.turns import whole_turns
+from kv_action_router.robots.turns import TurningRobot, aligned
 from kv_action_router.synthesis.basis import DEGREE, ENDS, Basis, basis
 from kv_action_router.synthesis.limits import MotionLimits
 from kv_action_router.synthesis.retime import (
@@ -222,11 +221,9 @@ def _merging_rows(count: int) -> list[int]:
     return rows
 
 
-def shifted_by_turns(
-    motion: Motion, position: FloatArray, continuous: npt.NDArray[np.bool_]
-) -> Motion:
-    """Shift continuous joints by whole turns, so that the motion starts nearest to a position."""
-    shift = whole_turns(motion.start, position, continuous)
+def shifted_by_turns(motion: Motion, position: FloatArray, robot: TurningRobot) -> Motion:
+    """Shift continuous joints, so that the motion starts nearest to a position (``aligned``)."""
+    shift = aligned(motion.start, position, robot)
     if not shift.any():
         return motion
     return Motion(motion.knots, motion.coefficients + shift)

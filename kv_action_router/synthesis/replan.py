@@ -18,12 +18,13 @@ from kv_action_router.synthesis.detour import Detours
 from kv_action_router.synthesis.goal import goal_configuration, tip_goal, tool_down_at
 from kv_action_router.synthesis.limits import MotionLimits
 from kv_action_router.synthesis.line import LinePath, distance_from_line
+from kv_action_router.synthesis.pressing import Pressing, spindle_end
 from kv_action_router.synthesis.progress import StateToState
 from kv_action_router.synthesis.reanchor import faded, joined, slow
 from kv_action_router.synthesis.retime import load_of, slow_down, within
 from kv_action_router.synthesis.source import PlanRequest
 from kv_action_router.synthesis.spline import Motion, MotionState, fit_motion
-from kv_action_router.tasks.stages import TargetGoal
+from kv_action_router.tasks.stages import PressGoal, TargetGoal
 
 ATTEMPTS = 5
 CALMER = 0.8  # factor on acceleration and jerk after a fit that left the limits
@@ -55,6 +56,7 @@ class ReplanSource:
         self._clearance = clearance
         self._detours = None if clearance is None else Detours(model, config, clearance, clock)
         self._limits = MotionLimits.of(model)
+        self._pressing = Pressing(model)
         self._scaled: dict[float, MotionLimits] = {}
         self._joints = StateToState(model.n)
         self._line = StateToState(1)
@@ -73,9 +75,15 @@ class ReplanSource:
         )
         limits.check_positions(request.start.position[None, :])
         tip = tip_goal(request.stage, request.target)
+        if isinstance(request.stage.goal, PressGoal):
+            measured = self._measured(request)
+            motion = self._pressing.plan(request.stage.goal, request.start, measured, limits)
+            if self._clearance is not None:
+                self._clearance.check(motion, request)
+            return motion
         if isinstance(request.stage.goal, TargetGoal) and request.stage.goal.line:
             assert tip is not None
-            motion = self._straight(request.start, tip, request.stage.goal, limits)
+            motion = self._straight(request, tip, request.stage.goal, limits)
             if self._clearance is not None:
                 self._clearance.check(motion, request)
             return motion
@@ -83,6 +91,7 @@ class ReplanSource:
             goal = goal_configuration(request.stage, self._model)
         else:
             goal = self._model.solve_ik(tip, None, request.start.position)
+        goal = spindle_end(self._model, goal, self._measured(request))
         motion = self._free(request.start, goal, limits)
         if self._clearance is None or self._detours is None:
             return motion
@@ -90,6 +99,13 @@ class ReplanSource:
         if touch is None:
             return motion
         return self._detours.around(request, motion.end, limits, touch)
+
+    def _measured(self, request: PlanRequest) -> FloatArray:
+        """Return where the joints are [rad] (n,); not measured = where the motion starts."""
+        joints = None if request.match is None else request.match.joints
+        if joints is None or joints.names != self._model.joint_names:
+            return request.start.position
+        return np.asarray(joints.position, dtype=float)
 
     def _stage_limits(self, scale: float) -> MotionLimits:
         """Return the planning limits of stages with a velocity scale."""
@@ -132,13 +148,15 @@ class ReplanSource:
         return slow_down(lambda length: joined(shape, start, goal, length), duration, limits)
 
     def _straight(
-        self, start: MotionState, tip: FloatArray, goal: TargetGoal, limits: MotionLimits
+        self, request: PlanRequest, tip: FloatArray, goal: TargetGoal, limits: MotionLimits
     ) -> Motion:
         """Plan a straight line of the tip, tool down, at a limited speed."""
+        start = request.start
         model, config, size = self._model, self._config, self._config.coefficients
         first, turned = model.forward(start.position)
         rotation = tool_down_at(turned)
         path = LinePath(model, start.position, tip, rotation)
+        path.end = spindle_end(model, path.end, self._measured(request))
         if path.length < SHORTEST_LINE:
             return self._free(start, path.end, limits)
         samples = basis(size).samples

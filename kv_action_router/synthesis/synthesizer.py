@@ -82,7 +82,7 @@ class BehaviorSynthesizer:
     ) -> None:
         clearance = Clearance(model, config)
         planned = source or ReplanSource(model, config, clearance, clock)
-        self.tracking = Tracking(model.joint_names, config)
+        self.tracking = Tracking(model.joint_names, config, model.spindles.tolist())
         self.obstacles: FloatArray = np.zeros((0, 4))
         self._decider = Decider(model, config, planned, clearance)
         self.motion = MotionInForce(self._decider, MotionLimits.of(model), self.tracking)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from kv_action_router.contracts import (
@@ -30,8 +32,21 @@ class Tracking:
         feedback: newest of the injector; None = never heard.
     """
 
-    def __init__(self, joint_names: tuple[str, ...], config: SynthesisConfig) -> None:
+    def __init__(
+        self, joint_names: tuple[str, ...], config: SynthesisConfig, spindles: Sequence[bool] = ()
+    ) -> None:
+        """Watch a robot.
+
+        Args:
+            joint_names: in the model's order (n).
+            config: of the stage.
+            spindles: joints that work against what they turn (n,), empty = none: how far behind
+                they are says nothing.
+        """
         self._names = joint_names
+        self._led = [
+            index for index in range(len(joint_names)) if not (len(spindles) and spindles[index])
+        ]
         self._envelope = config.tracking_envelope
         self._rest_speed = config.rest_speed
         self._feedback_limit_ns = int(config.feedback_limit_ms * 1e6)
@@ -103,6 +118,21 @@ class Tracking:
             return False
         return self._near(setpoint, reference.position(feedback.monotonic_ns))
 
+    def strayed(self, since_ns: int) -> float:
+        """Return how far any joint is from its set-point [rad]; 0 while no chunk is followed.
+
+        Args:
+            since_ns: CLOCK_MONOTONIC of the motion's beginning; feedback from before it, and from
+                the first moments after it, may be of another motion and says nothing.
+        """
+        feedback = self.feedback
+        if feedback is None or feedback.state is not InjectorState.FOLLOW:
+            return 0.0
+        if feedback.monotonic_ns <= since_ns + ADOPTION_NS:
+            return 0.0
+        pairs = zip(feedback.position.tolist(), feedback.setpoint_position.tolist(), strict=False)
+        return max((abs(place - asked) for place, asked in pairs), default=0.0)
+
     def held_back(self, reference: Reference) -> bool:
         """Say whether the robot left a reference that the injector followed.
 
@@ -115,17 +145,16 @@ class Tracking:
         setpoint = self._ordered(feedback)
         if setpoint is None:
             return False
-        lag = np.abs(feedback.position - feedback.setpoint_position).max()
-        left = np.abs(setpoint - reference.position(feedback.monotonic_ns)).max()
+        led = self._led
+        lag = np.abs(feedback.position - feedback.setpoint_position)[led].max()
+        left = np.abs(setpoint - reference.position(feedback.monotonic_ns))[led].max()
         return bool(lag > left)
 
     def _near(self, position: FloatArray, reference: FloatArray) -> bool:
         """Say whether all joints are inside the envelope; NaN is outside."""
         envelope = self._envelope
-        for place, asked in zip(position.tolist(), reference.tolist(), strict=True):
-            if not abs(place - asked) <= envelope:
-                return False
-        return True
+        places, wanted = position.tolist(), reference.tolist()
+        return all(abs(places[index] - wanted[index]) <= envelope for index in self._led)
 
     def _ordered(self, feedback: ExecutionFeedback) -> FloatArray | None:
         """Return the set-point in the model's order."""

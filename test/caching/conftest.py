@@ -46,6 +46,7 @@ class Arm:
     lower: Any = dataclasses.field(default_factory=lambda: np.array([-3.0, -2.0, -np.inf]))
     upper: Any = dataclasses.field(default_factory=lambda: np.array([3.0, 2.0, np.inf]))
     continuous: Any = dataclasses.field(default_factory=lambda: np.array([False, False, True]))
+    spindles: Any = dataclasses.field(default_factory=lambda: np.zeros(3, dtype=bool))
 
 
 def unit(seed: int, size: int) -> Float32Array:

@@ -32,6 +32,7 @@ class Arm:
     lower: Any = field(default_factory=lambda: np.full(3, -3.0))
     upper: Any = field(default_factory=lambda: np.full(3, 3.0))
     continuous: Any = field(default_factory=lambda: np.zeros(3, dtype=bool))
+    spindles: Any = field(default_factory=lambda: np.zeros(3, dtype=bool))
 
 
 def make_manager() -> CacheManager:

@@ -50,6 +50,7 @@ class FakeRobot:
 
     joint_names = JOINTS
     velocity_limit = np.full(6, np.pi)
+    spindles = np.zeros(6, dtype=bool)
 
     def __init__(self) -> None:
         self.spheres = np.array([[0.0, 0.0, 0.2, 0.1]])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -101,11 +103,26 @@ def test_end_outside_its_limits_is_refused_by_name() -> None:
         reanchor(motion, motion.state(0.0), np.array([1.0, 6.2]), LIMITS, 9.0, SIZE)
 
 
+NEITHER = np.zeros(2, dtype=bool)
+SECOND = np.array([False, True])
+TURNING = SimpleNamespace(continuous=SECOND, spindles=NEITHER)
+BOUNDED = SimpleNamespace(continuous=NEITHER, spindles=NEITHER)
+SPINDLE = SimpleNamespace(continuous=SECOND, spindles=SECOND)
+
+
+def test_a_spindle_begins_where_it_is() -> None:
+    motion = cached()
+    position = motion.start + np.array([0.1, 40.3])
+    made = shifted_by_turns(motion, position, SPINDLE)
+    assert np.allclose(made.start, motion.start + np.array([0.0, 40.3]))
+    assert np.allclose(made.end - made.start, motion.end - motion.start)
+
+
 @pytest.mark.parametrize("turns", [-3, -1, 0, 2])
 def test_continuous_joints_are_shifted_by_whole_turns(turns: int) -> None:
     motion = cached()
     position = motion.start + np.array([0.1, 0.1 + turns * 2.0 * np.pi])
-    made = shifted_by_turns(motion, position, np.array([False, True]))
+    made = shifted_by_turns(motion, position, TURNING)
     assert np.allclose(made.start, motion.start + np.array([0.0, turns * 2.0 * np.pi]))
     assert np.allclose(made.derivative(0.5, 1), motion.derivative(0.5, 1))
     assert np.abs(made.start - position).max() < np.pi
@@ -114,7 +131,7 @@ def test_continuous_joints_are_shifted_by_whole_turns(turns: int) -> None:
 def test_case_of_seven_half_turns() -> None:
     """A continuous joint at 3.5 pi and a cached start at -0.5 pi are the same place."""
     motion = Motion.through(np.array([[0.0, -0.5 * np.pi], [0.2, 0.0]]))
-    made = shifted_by_turns(motion, np.array([0.0, 3.5 * np.pi]), np.array([False, True]))
+    made = shifted_by_turns(motion, np.array([0.0, 3.5 * np.pi]), TURNING)
     assert made.start[1] == pytest.approx(3.5 * np.pi)
     assert made.end[1] == pytest.approx(4.0 * np.pi)
 
@@ -122,4 +139,4 @@ def test_case_of_seven_half_turns() -> None:
 def test_bounded_joints_are_never_shifted() -> None:
     motion = cached()
     far = motion.start + 2.0 * np.pi
-    assert shifted_by_turns(motion, far, np.zeros(2, dtype=bool)) is motion
+    assert shifted_by_turns(motion, far, BOUNDED) is motion

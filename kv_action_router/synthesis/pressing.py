@@ -1,0 +1,187 @@
+"""Motions that press: set-points beside where the tip is, by what the arm's springs ask for.
+
+Without their integral part the drives of an arm are springs: a joint that is held back by dq gives
+the torque kp dq. A force F at the tip is the torques J^T F, so a set-point that is kp^-1 J^T F
+beside the measured joint positions presses with F, in its direction and in no other. (A set-point
+straight below the tip would not: the arm's compliance has no axes of its own, the tip would slide.)
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from kv_action_router.contracts import SLOT, FloatArray
+from kv_action_router.errors import ConfigError, LimitError, TaskDefinitionError
+from kv_action_router.robots.execution_values import load_execution_value
+from kv_action_router.robots.model import RobotModel
+from kv_action_router.synthesis.basis import basis
+from kv_action_router.synthesis.limits import MotionLimits
+from kv_action_router.synthesis.retime import load_of, within
+from kv_action_router.synthesis.spline import Motion, MotionState, fit_motion
+from kv_action_router.tasks.stages import PressGoal, SearchGoal, TurnGoal
+
+PRESSING = 0.25  # [s] in which the press is built up
+WINDING = 14  # coefficients a winding of a spiral
+ATTEMPTS = 8
+SLOWER = 1.25
+_DAMPING = 1.0e-8
+
+
+class Pressing:
+    """Plans what presses, searches and turns. Not thread safe."""
+
+    def __init__(self, model: RobotModel) -> None:
+        """Make a planner; a robot without execution values is refused when it is to press."""
+        self._model = model
+        self._compliance: FloatArray | None = None
+
+    def end(self, goal: PressGoal, start: FloatArray, measured: FloatArray) -> FloatArray:
+        """Return the joint positions (n,) that a motion ends at.
+
+        Args:
+            goal: of the stage.
+            start: set-point that it begins at [rad] (n,).
+            measured: joint positions, in contact [rad] (n,).
+
+        Raises:
+            TaskDefinitionError: the joint to turn is no spindle of this robot.
+            ConfigError: there are no execution values for this robot.
+        """
+        model = self._model
+        jacobian = np.array(model.jacobian(measured))
+        axis = model.forward(measured)[1][:, 2]
+        way = np.array(goal.offset, dtype=float)
+        if isinstance(goal, TurnGoal):
+            way += axis * (goal.pitch * abs(goal.turns))
+        end = measured + self._gains() * (jacobian[:3].T @ (axis * goal.press))
+        end += _moved(jacobian, way)
+        if isinstance(goal, SearchGoal):
+            end += _moved(jacobian, _spiral(goal, np.ones(1))[0])
+        end = np.where(model.spindles, measured, end)
+        if isinstance(goal, TurnGoal):
+            joint = self._spindle(goal)
+            end[joint] = start[joint] + goal.turns * math.tau
+        return end
+
+    def plan(
+        self, goal: PressGoal, start: MotionState, measured: FloatArray, limits: MotionLimits
+    ) -> Motion:
+        """Return a motion from a start state.
+
+        Raises:
+            TaskDefinitionError, ConfigError: as :meth:`end`.
+            LimitError: it does not fit into the joints' limits.
+        """
+        end = self.end(goal, start.position, measured)
+        size = _size(goal)
+        duration = self._duration(goal)
+        shares = basis(size).samples
+        for _ in range(ATTEMPTS):
+            path = self._path(goal, start.position, end, shares, duration)
+            motion = fit_motion(path, start, MotionState.at_rest(end), duration, size)
+            if within(load_of(motion, limits)):
+                return motion
+            duration *= SLOWER
+        raise LimitError(f"{type(goal).__name__} does not fit into the joints' limits")
+
+    def _duration(self, goal: PressGoal) -> float:
+        if isinstance(goal, SearchGoal):
+            return PRESSING + math.pi * goal.radius**2 / (goal.pitch * goal.speed)
+        if isinstance(goal, TurnGoal):
+            return PRESSING + abs(goal.turns) * math.tau / goal.speed
+        return PRESSING
+
+    def _path(
+        self,
+        goal: PressGoal,
+        start: FloatArray,
+        end: FloatArray,
+        shares: FloatArray,
+        duration: float,
+    ) -> FloatArray:
+        """Return joint positions (m, n) at shares of the duration (m,)."""
+        built = _smooth(np.minimum(shares * duration / PRESSING, 1.0))[:, None]
+        if isinstance(goal, SearchGoal):
+            jacobian = np.array(self._model.jacobian(start))
+            center = end - _moved(jacobian, _spiral(goal, np.ones(1))[0])
+            wound = _moved(jacobian, _spiral(goal, shares))
+            return np.asarray(start + built * (center - start) + wound)
+        if isinstance(goal, TurnGoal):
+            # The press first, then what is driven in and turned, evenly.
+            even = _ramped(shares, duration)[:, None]
+            joint = self._spindle(goal)
+            path = start + np.minimum(1.0, 0.5 * (built + even)) * (end - start)
+            path[:, joint] = (start + even * (end - start))[:, joint]
+            return np.asarray(path)
+        return np.asarray(start + built * (end - start))
+
+    def _spindle(self, goal: TurnGoal) -> int:
+        model = self._model
+        names = [
+            name for name, is_one in zip(model.joint_names, model.spindles, strict=True) if is_one
+        ]
+        for index, name in enumerate(model.joint_names):
+            if name in names and name.endswith(goal.joint):
+                return index
+        raise TaskDefinitionError(
+            f"turn: joint must be a spindle of the robot ({', '.join(names) or 'it has none'}),"
+            f" got {goal.joint!r}"
+        )
+
+    def _gains(self) -> FloatArray:
+        """Return the joints' compliance [rad/(N m)] (n,)."""
+        if self._compliance is None:
+            model = self._model
+            value = load_execution_value(model.name)
+            rows = []
+            for name in model.joint_names:
+                row = next(
+                    (i for i, drive in enumerate(value.drives) if name.endswith(drive)), None
+                )
+                if row is None:
+                    raise ConfigError("execution_values", f"with {name}", value.drives)
+                rows.append(float(value.slots[row, SLOT["proportional_gain"]]))
+            self._compliance = 1.0 / np.maximum(np.array(rows), 1.0e-9)
+        return self._compliance
+
+
+def spindle_end(model: RobotModel, end: FloatArray, measured: FloatArray) -> FloatArray:
+    """Return an end (n,) at which spindles stand where they are measured: they turn nothing."""
+    return np.where(model.spindles, measured, end) if model.spindles.any() else end
+
+
+def _moved(jacobian: FloatArray, ways: FloatArray) -> FloatArray:
+    """Return the joints' ways (m, n) that move the tip by ways (m, 3) [m] and do not turn it."""
+    normal = jacobian @ jacobian.T
+    normal.flat[:: len(normal) + 1] += _DAMPING
+    inverse = np.linalg.solve(normal, jacobian).T  # (n, 6)
+    return np.asarray(ways @ inverse[:, :3].T)
+
+
+def _spiral(goal: SearchGoal, shares: FloatArray) -> FloatArray:
+    """Return the way from the middle (m, 3) [m], at nearly the same speed all along."""
+    angle = math.tau * goal.radius / goal.pitch * shares**0.6
+    radius = goal.pitch / math.tau * angle
+    return np.column_stack((radius * np.cos(angle), radius * np.sin(angle), 0.0 * angle))
+
+
+def _smooth(share: FloatArray) -> FloatArray:
+    return np.asarray(share**3 * (10.0 - 15.0 * share + 6.0 * share**2))
+
+
+def _ramped(shares: FloatArray, duration: float) -> FloatArray:
+    """Return an even way with smooth ends: speed up and slow down for the time of the press."""
+    ramp = min(0.4, PRESSING / duration)
+    fine = np.linspace(0.0, 1.0, 400)
+    speed = _smooth(np.minimum(fine, 1.0 - fine) / ramp * (fine >= 0.0)).clip(0.0, 1.0)
+    speed[(fine > ramp) & (fine < 1.0 - ramp)] = 1.0
+    way = np.concatenate(([0.0], np.cumsum(0.5 * (speed[1:] + speed[:-1]))))
+    return np.asarray(np.interp(shares, fine, way / way[-1]))
+
+
+def _size(goal: PressGoal) -> int:
+    if isinstance(goal, SearchGoal):
+        return min(100, 16 + math.ceil(goal.radius / goal.pitch) * WINDING)
+    return 28
