@@ -160,7 +160,11 @@ class Plant:
             self._wanted += self._bias
             wanted = self._wanted
         self._applied[:] = self.wear.torque(drives.apply(wanted, self.dt))
+        if self.screw is not None:
+            self.screw.before_step(braked=drives.braked)
         mujoco.mj_step(self.model, self.data)
+        if self.screw is not None:
+            self.screw.after_step()
         self.steps += 1
         if self._ageing_speed and self.steps % _AGEING_STEPS == 0:
             self.grow_old(self._age + self._ageing_speed * self.time / 3600.0)
