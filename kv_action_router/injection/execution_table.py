@@ -17,10 +17,9 @@ import numpy as np
 from kv_action_router.contracts import SLOT, ExecutionValue, FloatArray
 from kv_action_router.errors import InputError, StaleVersionError
 from kv_action_router.injection.robot import JointModel
-from kv_action_router.robots.execution_values import check_slots
+from kv_action_router.robots.execution_values import TORQUE_CONSTANT_BAND, check_slots
 
 Row = tuple[float, ...]
-CALIBRATED = (0.5, 1.5)  # smallest and largest torque constant, in shares of the data sheet's
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +76,8 @@ class ExecutionTable:
     """Holds the execution value in force.
 
     Invariant: ``current`` is complete, finite, inside its bounds, and its version only rises. No
-    torque constant leaves the ``CALIBRATED`` band around that of the value that the table began
-    with, the data sheet's.
+    torque constant leaves the ``TORQUE_CONSTANT_BAND`` around the data sheet's, which is that of
+    the value that the table began with.
     """
 
     def __init__(self, model: JointModel, initial: ExecutionValue) -> None:
@@ -150,7 +149,7 @@ class ExecutionTable:
 
 
 def _check_constants(drives: Sequence[str], constant: FloatArray, data_sheet: FloatArray) -> None:
-    low, high = CALIBRATED
+    low, high = TORQUE_CONSTANT_BAND
     for drive, present, new in zip(drives, constant.tolist(), data_sheet.tolist(), strict=True):
         if not low * new <= present <= high * new:
             limit = f"{low * new:g} to {high * new:g} N m/A ({low:g} to {high:g} of its data sheet)"

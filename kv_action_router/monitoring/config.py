@@ -66,6 +66,23 @@ class MonitorConfig(Configuration):
         minimum=0.1,
         maximum=50.0,
     )
+    calibration_period: float = parameter(
+        7200.0,
+        "time between two calibrations of the drives; 0 = on demand only",
+        unit="s",
+        minimum=0.0,
+        maximum=1.0e6,
+    )
+    contact_force: float = parameter(
+        4.0,
+        "force at the tool from which on a motion is not one without load",
+        unit="N",
+        minimum=0.1,
+        maximum=100.0,
+    )
+    execution_values: str = parameter(
+        "", "values that the drives begin with (YAML, or a robot); empty = those of the robot"
+    )
     response_timeout: float = parameter(
         0.5,
         "time after which a service call that a response made is given up and reported",

@@ -50,6 +50,8 @@ SLOT_BOUNDS: dict[str, tuple[float, float]] = {
     "search_offset_z": (-1.0, 1.0),
     "acceleration_limit": (0.01, 1e3),
 }
+# Smallest and largest torque constant that calibration may find, in shares of the data sheet's.
+TORQUE_CONSTANT_BAND = (0.5, 1.5)
 _LOWER = np.array([SLOT_BOUNDS[name][0] for name in SLOT_NAMES], dtype=np.float32)
 _UPPER = np.array([SLOT_BOUNDS[name][1] for name in SLOT_NAMES], dtype=np.float32)
 

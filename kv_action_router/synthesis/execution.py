@@ -35,6 +35,7 @@ class Execution:
         outputs_ns: CLOCK_MONOTONIC that the stage's timed outputs count from [ns].
         decision_hit: the newest decision that the motion answers was a hit.
         interrupted_ns: CLOCK_MONOTONIC of an interruption under way [ns]; 0 = none.
+        strayed: largest distance of a joint from its set-point until now [rad].
     """
 
     match: CacheMatch
@@ -47,6 +48,7 @@ class Execution:
     outputs_ns: int
     decision_hit: bool
     interrupted_ns: int = 0
+    strayed: float = 0.0
 
     @classmethod
     def of(
@@ -118,14 +120,18 @@ def success_update(
 ) -> EntryUpdate | None:
     """Return what a stage that reached its end teaches, or None.
 
-    A replan is inserted; a hit is confirmed. An error above the stage's tolerance makes a hit a
-    false one, and a replan is then not worth keeping.
+    A replan is inserted; a hit is confirmed. An error above the stage's tolerance, at its end or on
+    its path, makes a hit a false one, and a replan is then not worth keeping.
     """
     stage, match = execution.stage, execution.match
     if error > stage.tolerance:
         return failure_update(
             execution, f"error {error * 1e3:.1f} mm above {stage.tolerance * 1e3:.1f} mm", error
         )
+    if execution.strayed > stage.path_tolerance:
+        strayed, limit = execution.strayed * 1e3, stage.path_tolerance * 1e3
+        reason = f"a joint strayed from its path by {strayed:.1f} mrad, above {limit:.1f} mrad"
+        return failure_update(execution, reason, error)
     if execution.reused:
         return EntryUpdate(
             decision=match.decision,

@@ -1,0 +1,1 @@
+"""Online calibration of the drives, from data that they produce at work."""
