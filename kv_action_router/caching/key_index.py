@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,9 +18,14 @@ from kv_action_router.errors import KeyInvalidError
 
 SUMMED_SIZE = SUMMED_SLICE.stop - SUMMED_SLICE.start
 SMALLEST_NORM = 1e-6
+_LEAST_SQUARES = 1e-24  # product of two slices' squared norms below which they hold nothing
 MEMBERS: Float32Array = np.zeros((SUMMED_SIZE, len(SLICES)), dtype=np.float32)  # sums up each slice
 for _column, _part in enumerate(SLICES.values()):
     MEMBERS[_part, _column] = 1.0
+_EMPTY = math.inf  # stands for the cosine of a slice that holds nothing: never the least
+_multiply, _sqrt = np.multiply, math.sqrt
+_NAMES = tuple(SLICES)
+_TARGET = _NAMES.index("target")
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -59,25 +64,48 @@ def prepare_key(vector: Any, field: str = "key") -> Float32Array:
     return key
 
 
-def slice_similarities(first: Float32Array, second: Float32Array) -> dict[str, float]:
-    """Return the cosine of each named slice of two summed parts (56,); NaN where one is empty."""
-    products: Float32Array = np.empty((3, SUMMED_SIZE), dtype=np.float32)
-    np.multiply(first, second, products[0])
-    np.multiply(first, first, products[1])
-    np.multiply(second, second, products[2])
-    # One product sums up all slices: half of the time of one for each.
-    both, one, other = products.dot(MEMBERS).tolist()
-    result = {}
-    for index, name in enumerate(SLICES):
-        norm = math.sqrt(one[index] * other[index])
-        cosine = both[index] / norm if norm > 1e-12 else math.nan
-        result[name] = 1.0 if cosine > 1.0 else max(cosine, -1.0)  # NaN stays
-    return result
+class SliceSimilarities(NamedTuple):
+    """Cosines of slices of two keys; NaN = a slice holds nothing in one of them.
+
+    Attributes:
+        target: of the target slice.
+        worst_slice: the one that disagrees most.
+        worst: its cosine; NaN when no slice holds anything in both keys.
+    """
+
+    target: float
+    worst_slice: str
+    worst: float
 
 
-def worst_slice(similarities: dict[str, float]) -> tuple[str, float]:
-    """Return the slice that disagrees most, and its similarity; those that are NaN come last."""
-    name = min(
-        similarities, key=lambda n: math.inf if math.isnan(similarities[n]) else similarities[n]
-    )
-    return name, similarities[name]
+class SliceComparer:
+    """Compares two keys slice by slice, in buffers of its own. Belongs to one thread."""
+
+    def __init__(self) -> None:
+        self._products: Float32Array = np.empty((3, SUMMED_SIZE), dtype=np.float32)
+        self._both, self._one, self._other = self._products  # of both keys, squares of either
+        self._sums: Float32Array = np.empty((3, len(SLICES)), dtype=np.float32)
+        self._sum_up = self._products.dot  # all slices at once: half of the time of one for each
+
+    def compare(self, first: Float32Array, second: Float32Array) -> SliceSimilarities:
+        """Return what the slices of two summed parts (56,) say."""
+        _multiply(first, second, self._both)
+        _multiply(first, first, self._one)
+        _multiply(second, second, self._other)
+        self._sum_up(MEMBERS, self._sums)
+        both, one, other = self._sums.tolist()
+        cosines = [
+            product / _sqrt(squares) if (squares := own * its) > _LEAST_SQUARES else _EMPTY
+            for product, own, its in zip(both, one, other, strict=True)
+        ]
+        worst = min(cosines)
+        return SliceSimilarities(
+            _cosine(cosines[_TARGET]), _NAMES[cosines.index(worst)], _cosine(worst)
+        )
+
+
+def _cosine(value: float) -> float:
+    """Return a computed cosine without its rounding error, NaN where there is none."""
+    if -1.0 <= value <= 1.0:
+        return value
+    return math.nan if value == _EMPTY else math.copysign(1.0, value)

@@ -14,7 +14,7 @@ from kv_action_router.caching.domains import Domains, near
 from kv_action_router.caching.entries import EntryTable
 from kv_action_router.caching.guards import Candidate, Guard, ask
 from kv_action_router.caching.index.base import FREE, Searcher
-from kv_action_router.caching.key_index import slice_similarities, worst_slice
+from kv_action_router.caching.key_index import SliceSimilarities
 from kv_action_router.caching.layers.task import NO_BEHAVIOR, TaskEntry
 from kv_action_router.caching.partitions import ROBOT_TOLERANCE
 from kv_action_router.contracts import (
@@ -129,9 +129,14 @@ class Matcher:
         """
         table, grants = self._entries.partitions, self._domains.grants
         count = len(table)
-        identity = question.vector[ROBOT_SLICE].tobytes()
-        names = (question.domain, question.encoder_id, question.intent_id, question.subtask)
-        known = self._asked.get((*names, identity))
+        asked = (
+            question.domain,
+            question.encoder_id,
+            question.intent_id,
+            question.subtask,
+            question.vector[ROBOT_SLICE].tobytes(),
+        )
+        known = self._asked.get(asked)
         # Partitions are only ever added, grants are swapped: while neither changed, the same holds.
         if known is not None and known.partitions == count and known.grants is grants:
             return known.numbers
@@ -144,7 +149,7 @@ class Matcher:
             )
         if len(self._asked) >= QUESTIONS_KEPT:
             self._asked.clear()
-        self._asked[(*names, identity)] = _Candidates(count, grants, tuple(numbers))
+        self._asked[asked] = _Candidates(count, grants, tuple(numbers))
         return numbers
 
     def _answer(self, question: Question, searcher: Searcher, used: list[TaskEntry]) -> Answer:
@@ -154,7 +159,7 @@ class Matcher:
             return self._miss(question, MissReason.EMPTY, self._why_empty(question))
         first: Answer | None = None
         refused: tuple[int, ...] = ()
-        threshold = self._config.threshold_of(question.scene)
+        threshold, summed = self._config.threshold_of(question.scene), question.vector[SUMMED_SLICE]
         entry = tasks.read(slot)
         used.append(entry)
         for _ in range(self._config.candidates):
@@ -162,7 +167,10 @@ class Matcher:
             if next_slot >= 0:
                 used.append(tasks.read(next_slot))
             best_other = next_similarity if first is None else first.similarity
-            answer = self._judge(question, entry, similarity, similarity - best_other)
+            key = tasks.key(entry.slot)
+            slices = searcher.slices.compare(summed, key)
+            margin = similarity - best_other
+            answer = self._judge(question, entry, key, similarity, margin, slices)
             if answer.hit:
                 return dataclasses.replace(answer, refused=refused) if refused else answer
             if answer.guard:
@@ -175,17 +183,20 @@ class Matcher:
         return dataclasses.replace(first, refused=refused) if refused else first
 
     def _judge(
-        self, question: Question, entry: TaskEntry, similarity: float, margin: float
+        self,
+        question: Question,
+        entry: TaskEntry,
+        key: Float32Array,
+        similarity: float,
+        margin: float,
+        slices: SliceSimilarities,
     ) -> Answer:
         """Return the answer that one candidate gives: hit, or the first reason against it."""
         partition = self._entries.partitions[entry.partition]
-        key = self._entries.tasks.key(entry.slot)
-        slices = slice_similarities(question.vector[SUMMED_SLICE], key)
-        worst, worst_similarity = worst_slice(slices)
         behavior = None
         if entry.behavior != NO_BEHAVIOR:
             behavior = self._entries.behaviors.read(entry.behavior)
-        reason, why, guard = self._refusal(question, entry, similarity, slices["target"], behavior)
+        reason, why, guard = self._refusal(question, entry, similarity, slices.target, behavior)
         threshold = self._config.threshold_of(question.scene)
         return Answer(
             hit=reason == MissReason.NONE,
@@ -195,9 +206,9 @@ class Matcher:
             target_minimum=self._config.target_minimum,
             similarity=similarity,
             margin=margin,
-            target_similarity=slices["target"],
-            worst_slice=worst,
-            worst_slice_similarity=worst_similarity,
+            target_similarity=slices.target,
+            worst_slice=slices.worst_slice,
+            worst_slice_similarity=slices.worst,
             guard=guard,
             entry_id=entry.entry_id,
             entry_version=entry.version,

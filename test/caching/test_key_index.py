@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kv_action_router.caching.key_index import prepare_key, slice_similarities
-from kv_action_router.contracts import SUMMED_SLICE
+from kv_action_router.caching.key_index import SliceComparer, prepare_key
+from kv_action_router.contracts import SLICES, SUMMED_SLICE
 from kv_action_router.errors import KeyInvalidError
 
 
@@ -74,11 +74,39 @@ class TestPrepareKey:
         )
 
 
-def test_slice_similarities_are_per_slice_and_nan_where_empty(build) -> None:
-    key = build.vector()[SUMMED_SLICE]
-    other = build.turned(build.vector(), "scene", 0.25)[SUMMED_SLICE]
-    assert slice_similarities(key, other) == pytest.approx(
-        {"target": 1.0, "scene": 0.25, "body": 1.0}, abs=1e-5
-    )
-    other[:16] = 0.0
-    assert math.isnan(slice_similarities(key, other)["target"])
+class TestSlices:
+    @pytest.mark.parametrize("name", list(SLICES))
+    def test_the_slice_that_disagrees_is_named(self, build, name: str) -> None:
+        key = build.vector()[SUMMED_SLICE]
+        other = build.turned(build.vector(), name, 0.25)[SUMMED_SLICE]
+        target, worst, similarity = SliceComparer().compare(key, other)
+        assert worst == name
+        assert similarity == pytest.approx(0.25, abs=1e-5)
+        assert target == pytest.approx(0.25 if name == "target" else 1.0, abs=1e-5)
+
+    def test_an_empty_slice_is_not_measured_and_never_the_worst(self, build) -> None:
+        key = build.vector()[SUMMED_SLICE]
+        other = build.turned(build.vector(), "scene", 0.25)[SUMMED_SLICE]
+        other[SLICES["target"]] = 0.0
+        comparer = SliceComparer()
+        target, worst, similarity = comparer.compare(key, other)
+        assert math.isnan(target)
+        assert (worst, similarity) == ("scene", pytest.approx(0.25, abs=1e-5))
+        nothing = comparer.compare(key, np.zeros_like(key))
+        assert math.isnan(nothing.target)
+        assert math.isnan(nothing.worst)
+
+    @given(st.integers(0, 2**32 - 1), st.floats(1e-3, 1e3))
+    def test_cosines_are_cosines(self, seed: int, scale: float) -> None:
+        """Of keys as they are found in an index: every component apart in memory."""
+        random = np.random.default_rng(seed)
+        keys = np.asfortranarray(random.normal(size=(3, 56)).astype(np.float32) * scale)
+        got = SliceComparer().compare(keys[0], keys[1])
+        cosines = {}
+        for name, part in SLICES.items():
+            one, other = keys[0, part].astype(float), keys[1, part].astype(float)
+            cosines[name] = one @ other / math.sqrt((one @ one) * (other @ other))
+        assert got.target == pytest.approx(cosines["target"], abs=1e-5)
+        assert got.worst == pytest.approx(min(cosines.values()), abs=1e-5)
+        assert cosines[got.worst_slice] == pytest.approx(got.worst, abs=1e-5)
+        assert SliceComparer().compare(keys[0], -keys[0]).worst >= -1.0

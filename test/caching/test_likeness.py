@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kv_action_router.caching.key_index import prepare_key, slice_similarities, worst_slice
+from kv_action_router.caching.key_index import SliceComparer, prepare_key
 from kv_action_router.caching.likeness import Gauge, is_plain_key
 from kv_action_router.contracts import SLICES, SUMMED_SLICE
 from kv_action_router.errors import KeyInvalidError
@@ -31,12 +31,19 @@ def test_equals_what_a_decision_finds(seed: int, scale: float, empty: set[str], 
     gauge = Gauge()
     gauge.compare(raw, prepare_key(random.normal(size=64))[SUMMED_SLICE])  # another entry before
     got = gauge.compare(raw, stored)
-    slices = slice_similarities(key[SUMMED_SLICE], stored)
+    slices = SliceComparer().compare(key[SUMMED_SLICE], stored)
     assert got.similarity == pytest.approx(float(key[SUMMED_SLICE] @ stored), abs=1e-5)
-    assert got.target_similarity == pytest.approx(slices["target"], abs=1e-5, nan_ok=True)
-    worst, similarity = worst_slice(slices)
-    assert got.worst_slice_similarity == pytest.approx(similarity, abs=1e-5)
-    assert slices[got.worst_slice] == pytest.approx(slices[worst], abs=1e-5)
+    assert got.target_similarity == pytest.approx(slices.target, abs=1e-5, nan_ok=True)
+    assert got.worst_slice_similarity == pytest.approx(slices.worst, abs=1e-5, nan_ok=True)
+    if not math.isnan(slices.worst):
+        named = [SLICES[got.worst_slice], SLICES[slices.worst_slice]]  # two may be equally bad
+        cosines = [
+            key[part]
+            @ stored[part]
+            / np.sqrt((key[part] @ key[part]) * (stored[part] @ stored[part]))
+            for part in named
+        ]
+        assert cosines[0] == pytest.approx(cosines[1], abs=1e-5)
 
 
 def test_nothing_in_common_is_not_measured() -> None:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from usearch.index import Index
 
 from kv_action_router.caching.index.base import FREE, KeyIndex
-from kv_action_router.caching.key_index import SUMMED_SIZE
+from kv_action_router.caching.key_index import SUMMED_SIZE, SliceComparer
 from kv_action_router.contracts import SUMMED_SLICE, Float32Array
 
 CONNECTIVITY = 16  # neighbors of a node; twice as many on the lowest level
@@ -119,6 +119,7 @@ class VectorSearcher:
     """Searches of one thread, and the rows of the last one."""
 
     def __init__(self, index: VectorIndex) -> None:
+        self.slices = SliceComparer()
         self._index = index
         self._rows: npt.NDArray[np.intp] = _NOTHING
         self._scores: Float32Array = np.empty(0, dtype=np.float32)

@@ -81,7 +81,7 @@ class TaskLayer:
             *(self.successes, self.failures, self.failures_in_row, self.confident),
             *(self.entry_id, self._version),
         )
-        return sum(column.strides[0] for column in columns)
+        return sum(column.nbytes for column in columns) // self.pool.size
 
     def __len__(self) -> int:
         return len(self.slots)
@@ -129,9 +129,8 @@ class TaskLayer:
             behaviors: slots in the behavior layer, or ``NO_BEHAVIOR`` (r,).
         """
         places = [self.pool.claim() for _ in range(len(counters))]
-        for slot, key in zip(places, keys, strict=True):
-            self.index.write(slot, key)
         slots = np.array(places, dtype=np.intp)
+        self.index.write_all(slots, keys)
         self.behavior[slots] = behaviors
         self.entry_id[slots], self._version[slots] = counters[:, 0], counters[:, 1]
         self.successes[slots], self.failures[slots] = counters[:, 2], counters[:, 3]

@@ -117,3 +117,28 @@ class TestSearch:
             return most
 
         assert peak(1500) < peak(300) + 1000  # a temporary of one byte a row would be more
+
+    @pytest.mark.parametrize("free", [2, 60])
+    def test_rows_that_were_never_used_are_not_found(self, kind: type[KeyIndex], free: int) -> None:
+        """Nearly full and nearly empty indexes are multiplied in different ways."""
+        random = np.random.default_rng(11)
+        keys = -np.abs(random.normal(size=(10, 64)))
+        index = kind(len(keys) + free)
+        for row, key in enumerate(keys):
+            index.write(row, prepare_key(key))
+            index.publish(row, 0)
+        question = prepare_key(np.ones(64))
+        cosines = [float(prepare_key(key)[SUMMED_SLICE] @ question[SUMMED_SLICE]) for key in keys]
+        row, similarity = index.searcher().search(question, [0])
+        assert similarity == pytest.approx(max(cosines), abs=1e-5)  # below the 0 of an empty row
+        assert cosines[row] == pytest.approx(similarity, abs=1e-5)
+
+    def test_many_keys_are_written_as_those_written_one_by_one(self, kind: type[KeyIndex]) -> None:
+        keys = np.array([prepare_key(key) for key in np.random.default_rng(4).normal(size=(5, 64))])
+        single, many = kind(9), kind(9)
+        rows = np.array([6, 0, 3, 1, 2])
+        for row, key in zip(rows, keys, strict=True):
+            single.write(int(row), key)
+        many.write_all(rows, keys)
+        assert np.array_equal(single.keys, many.keys)
+        assert single.end == many.end == 7
