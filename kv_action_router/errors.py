@@ -79,6 +79,15 @@ class KeyInvalidError(EncodingError):
     error_code = 103
 
 
+class CheckpointError(EncodingError, ValueError):
+    """Weights cannot be used; the message names file or field, limit and value."""
+
+    error_code = 104
+
+    def __init__(self, field: str, limit: str, value: object) -> None:
+        super().__init__(f"{field} must be {limit}, got {value!r}")
+
+
 class CachingError(RouterError):
     """Stage 2 could not answer or change the cache."""
 
@@ -209,3 +218,9 @@ class ResponseError(MonitoringError):
     """A response to a failure could not be carried out."""
 
     error_code = 502
+
+
+class CalibrationError(MonitoringError):
+    """The drives' constants could not be fitted, or the fit was not taken over."""
+
+    error_code = 503

@@ -84,6 +84,7 @@ class Camera:
 
     Attributes:
         origin: optical center in the base frame [m] (3,).
+        orientation: of the optical frame in the base frame, quaternion x, y, z, w (4,).
         shape: height and width [px].
         focal_length: mean of both [px].
         rays: per pixel the base-frame direction of unit *depth* (height, width, 3) float32, so the
@@ -100,6 +101,7 @@ class Camera:
         self.shape = (intrinsics.height, intrinsics.width)
         self.focal_length = 0.5 * (intrinsics.fx + intrinsics.fy)
         self.origin: FloatArray = np.array(position, dtype=float)
+        self.orientation: FloatArray = np.array(orientation, dtype=float)
         self.rotation = rotation_from_quaternion(orientation)
         self.rays: npt.NDArray[np.float32] = self._rays()
 
@@ -130,6 +132,32 @@ class Camera:
     def depth_of(self, point: FloatArray) -> float:
         """Return the depth of a base-frame point (3,) [m]."""
         return float((np.asarray(point) - self.origin) @ self.rotation[:, 2])
+
+    def meet_level(
+        self, column: float, row: float, height: float
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return where the ray through a pixel [px] meets the level plane z = ``height`` [m].
+
+        Also the derivatives of that point by column and row [m/px] (3, 2), and by height (3,).
+        Pixels outside of the image count as on its edge. The ray must not be level.
+        """
+        rows, columns = self.shape
+        x = min(max(column, 0.0), columns - 1.001)
+        y = min(max(row, 0.0), rows - 1.001)
+        left, top = int(x), int(y)
+        a, b = x - left, y - top
+        corners = self.rays[top : top + 2, left : left + 2].astype(float)
+        ray = (1 - b) * ((1 - a) * corners[0, 0] + a * corners[0, 1]) + b * (
+            (1 - a) * corners[1, 0] + a * corners[1, 1]
+        )
+        across = (1 - b) * (corners[0, 1] - corners[0, 0]) + b * (corners[1, 1] - corners[1, 0])
+        down = (1 - a) * (corners[1, 0] - corners[0, 0]) + a * (corners[1, 1] - corners[0, 1])
+        depth = (height - self.origin[2]) / ray[2]
+        by_height = ray / ray[2]
+        by_pixel = depth * np.column_stack(
+            (across - by_height * across[2], down - by_height * down[2])
+        )
+        return self.origin + depth * ray, by_pixel, by_height
 
     def _rays(self) -> npt.NDArray[np.float32]:
         k = self.intrinsics

@@ -1,4 +1,4 @@
-"""Parameters of the encoding stage, declared once."""
+"""Parameters of the encoding stage, declared once; those of perception in a file of their own."""
 
 from __future__ import annotations
 
@@ -8,64 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from kv_action_router.configuration import Configuration, parameter
+from kv_action_router.encoding.perception_config import PerceptionConfig, TargetConfig
 from kv_action_router.errors import ConfigError
 from kv_action_router.identity import check_if_named
-
-
-@dataclass(frozen=True)
-class TargetConfig(Configuration):
-    """What the thing to act on looks like, and how well it must be seen.
-
-    The target is a flat disc of one color that lies on a horizontal surface; its frame sits at the
-    center of its top face.
-    """
-
-    target_hue: float = parameter(
-        308.0, "hue of the target's color", unit="deg", minimum=0.0, maximum=360.0
-    )
-    target_hue_tolerance: float = parameter(
-        18.0, "half width of the band of hues", unit="deg", minimum=1.0, maximum=90.0
-    )
-    target_saturation_minimum: float = parameter(
-        0.35, "saturation below which a pixel has no color", minimum=0.0, maximum=1.0
-    )
-    target_value_minimum: float = parameter(
-        0.12, "brightness below which a pixel has no color", minimum=0.0, maximum=1.0
-    )
-    target_radius: float = parameter(
-        0.020, "radius of the target's top face", unit="m", minimum=0.002, maximum=0.5
-    )
-    target_height: float = parameter(
-        0.010, "height of the target's side wall", unit="m", minimum=0.0, maximum=0.5
-    )
-    target_pixels_minimum: int = parameter(
-        20,
-        "pixels of the top face with depth that an estimate needs",
-        minimum=6,
-        maximum=100_000,
-    )
-    target_deviation_maximum: float = parameter(
-        0.003,
-        "largest standard deviation of the center along any axis; a worse estimate is none",
-        unit="m",
-        minimum=0.0001,
-        maximum=0.5,
-    )
-    depth_minimum: float = parameter(
-        0.10, "nearest depth that counts", unit="m", minimum=0.001, maximum=10.0
-    )
-    depth_maximum: float = parameter(
-        4.0, "farthest depth that counts", unit="m", minimum=0.05, maximum=50.0
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.depth_maximum <= self.depth_minimum:
-            raise ConfigError(
-                "depth_maximum",
-                f"above depth_minimum {self.depth_minimum} m",
-                self.depth_maximum,
-            )
 
 
 @dataclass(frozen=True)
@@ -175,7 +120,7 @@ class SlipConfig(Configuration):
 
 
 @dataclass(frozen=True)
-class EncoderConfig(TargetConfig, ObstacleConfig, SlipConfig):
+class EncoderConfig(TargetConfig, PerceptionConfig, ObstacleConfig, SlipConfig):
     """All parameters of the node ``task_key_encoder``."""
 
     robot: str = parameter("ur5e", "robot model, or the path of its YAML file")

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from kv_action_router.contracts import FloatArray, Pose, TargetEstimate
 from kv_action_router.encoding.camera import Camera
 from kv_action_router.encoding.circle_fit import CircleFit, fit_circle
-from kv_action_router.encoding.config import TargetConfig
 from kv_action_router.encoding.face import (
     OUTSIDE,
     TOP,
@@ -25,8 +24,9 @@ from kv_action_router.encoding.face import (
     top_level,
 )
 from kv_action_router.encoding.images import DepthImage, valid_depth
+from kv_action_router.encoding.perception_config import TargetConfig
+from kv_action_router.encoding.plain_view import NEARER
 
-NEARER = 0.006  # [m] an outside point this much nearer than the face hides it
 _EDGE_NOISE = 0.35  # [px] standard deviation of a midpoint between two pixels
 _CORRELATION = 3.0  # neighboring edge points are not independent: variance is worth this more
 _SLOPE_MAXIMUM = 0.25

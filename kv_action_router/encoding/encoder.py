@@ -99,7 +99,7 @@ class KeyEncoder:
         self.perception: Perception | None = None
         turning = dict(zip(robot.joint_names, robot.spindles.tolist(), strict=True))
         self._body = BodyEncoder(
-            np.array([limits[name] for name in ordered]), [turning[name] for name in ordered]
+            np.array([limits[n] for n in ordered]), [turning[n] for n in ordered]
         )
         self._hold = TargetHold(config.target_hold_limit, config.target_gone_frames)
         # what a key takes over as it is: robot, scene, and the target it was last encoded for
@@ -190,12 +190,8 @@ class KeyEncoder:
             return None
         self._spheres = self._robot_spheres(now_ns)
         held = self._hold.held
-        seen = found.target is not None and _encodable(found.target)
-        gone = (
-            not seen
-            and held is not None
-            and self._finder.place_is_empty(held, depth)
-        )
+        seen = found.target is not None and target_slice.reaches(found.target.pose.position)
+        gone = not seen and held is not None and self._finder.place_is_empty(held, depth)
         scene = self._finder.scene(color, depth, self._spheres)
         return self.on_sight(found.target, scene, origin, now_ns, gone=gone)
 
@@ -220,7 +216,7 @@ class KeyEncoder:
         Raises:
             MissingJointsError: naming the joints; what was seen has been taken in all the same.
         """
-        if target is not None and _encodable(target):
+        if target is not None and target_slice.reaches(target.pose.position):
             self._hold.seen(target, origin.receipt_ns)
         else:
             self._hold.not_seen(gone)
@@ -294,10 +290,6 @@ class KeyEncoder:
         if not self._covers_robot or self.joints.missing(now_ns):
             return None
         return self._robot.link_spheres(self.joints.sample(now_ns).position)
-
-
-def _encodable(target: TargetEstimate) -> bool:
-    return all(abs(value) <= target_slice.REACH for value in target.pose.position.tolist())
 
 
 def _target_slice(target: TargetEstimate | None) -> npt.NDArray[np.float32] | float:

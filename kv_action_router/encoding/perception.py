@@ -19,7 +19,7 @@ Here is the first step; the others are ``disc.py``, with ``face.py`` and ``circl
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from operator import itemgetter
 from typing import Any
@@ -30,9 +30,10 @@ import numpy.typing as npt
 
 from kv_action_router.contracts import TargetEstimate
 from kv_action_router.encoding.camera import Camera
-from kv_action_router.encoding.config import TargetConfig
-from kv_action_router.encoding.disc import NEARER, DiscLocator
+from kv_action_router.encoding.disc import DiscLocator
 from kv_action_router.encoding.images import ColorImage, DepthImage, valid_depth
+from kv_action_router.encoding.perception_config import TargetConfig
+from kv_action_router.encoding.plain_view import window_in_plain_view
 
 _STEP = 2  # [px] of the first look, both ways
 _MARGIN = 8  # [px] around what the first look found
@@ -44,8 +45,10 @@ class Sight(Enum):
     """What the newest image says about the target."""
 
     SEEN = "seen"
-    HIDDEN = "hidden"  # absent, or not visible enough to say where it is
+    ABSENT = "absent"  # nothing in view is like the target; it may be hidden altogether
+    HIDDEN = "hidden"  # something is, but too little of it is visible to say where it is
     NO_DEPTH = "no depth"  # the depth image has no valid point at all
+    CAMERA_MOVED = "camera moved"  # the work surface is not where the camera's pose says
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,8 @@ class Perception:
 
     sight: Sight
     target: TargetEstimate | None
-    color_mask: npt.NDArray[np.uint8]  # (height, width), as :meth:`TargetPerception.segment` says
+    # (height, width), as :meth:`TargetPerception.segment` says; (0, 0) where nobody segments
+    color_mask: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros((0, 0), np.uint8))
     reason: str = ""
 
 
@@ -86,19 +90,19 @@ class TargetPerception:
         self._camera.check_size(color.shape, "color")
         self._camera.check_size(depth.shape, "depth")
         mask = self.segment(color)
-        reason = "no pixel of the target's color"
+        sight, reason = Sight.ABSENT, "no pixel of the target's color"
         for seed in self._pieces(mask):
             found = self._locate(seed, mask, depth)
             if isinstance(found, TargetEstimate):
                 return Perception(Sight.SEEN, found, mask)
-            reason = found
+            sight, reason = Sight.HIDDEN, found
         limits = self._config.depth_minimum, self._config.depth_maximum
         if (
             not valid_depth(depth[::4, ::4], *limits).any()
             and not valid_depth(depth, *limits).any()
         ):
             return Perception(Sight.NO_DEPTH, None, mask, "the depth image has no valid point")
-        return Perception(Sight.HIDDEN, None, mask, reason)
+        return Perception(sight, None, mask, reason)
 
     def segment(self, color: ColorImage) -> npt.NDArray[np.uint8]:
         """Return 255 where the target's color is; the buffer is reused by the next call.
@@ -133,28 +137,9 @@ class TargetPerception:
     def place_is_empty(
         self, target: TargetEstimate, mask: npt.NDArray[np.uint8], depth: DepthImage
     ) -> bool:
-        """Return whether the place of an earlier estimate is in plain view, without the target.
-
-        A hidden place is not empty: what stands before it is nearer than the target was.
-        """
-        center = target.pose.position
-        pixel = self._camera.project(center[None, :])[0]
-        distance = self._camera.depth_of(center)
-        if not np.isfinite(pixel).all():
-            return False
-        half = max(
-            1,
-            int(0.6 * self._config.target_radius * self._camera.focal_length / distance),
-        )
-        column, row = int(np.rint(pixel[0])), int(np.rint(pixel[1]))
-        height, width = self._camera.shape
-        if not (half <= column < width - half and half <= row < height - half):
-            return False
-        window = np.s_[row - half : row + half + 1, column - half : column + half + 1]
-        there = depth[window]
-        measured = valid_depth(there, self._config.depth_minimum, self._config.depth_maximum)
-        seen = measured & (there > distance - NEARER - self._config.target_radius)
-        return bool(seen.mean() > 0.8 and (mask[window] > 0).mean() < 0.1)
+        """Return whether the place of an earlier estimate is in plain view, without the target."""
+        window = window_in_plain_view(target, depth, self._camera, self._config)
+        return window is not None and bool((mask[window] > 0).mean() < 0.1)
 
     def _pieces(self, mask: npt.NDArray[np.uint8]) -> list[_Box]:
         """Return the bounding boxes of connected pieces of color, largest first, at most three."""

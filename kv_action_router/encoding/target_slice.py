@@ -28,6 +28,11 @@ _COARSE = 2.0 * math.pi / WAVELENGTHS[0]
 _FINE = 2.0 * math.pi / WAVELENGTHS[1]
 
 
+def reaches(position: FloatArray) -> bool:
+    """Return whether a position [m] (3,) can be encoded."""
+    return all(abs(value) <= REACH for value in position.tolist())
+
+
 def encode(position: FloatArray, yaw: float) -> Float32Array:
     """Return the slice (16,): per axis sin, cos at 4 m, then at 1 m; yaw at 1 and 2 cycles.
 

@@ -35,8 +35,9 @@ from kv_action_router.contracts import (
     Trigger,
 )
 from kv_action_router.encoding import target_slice
+from kv_action_router.encoding.backend import SEGMENTATION_ID
 from kv_action_router.encoding.config import EncoderConfig
-from kv_action_router.encoding.encoder import ENCODER_ID, KeyEncoder
+from kv_action_router.encoding.encoder import KeyEncoder
 from kv_action_router.encoding.images import decode_color
 from kv_action_router.encoding.odometry import OdometryEvent, OdometrySample
 from kv_action_router.encoding.perception import Sight
@@ -77,7 +78,7 @@ def test_image_key_holds_everything():
     assert decision.trigger_monotonic_ns == SECOND
     assert decision.stage_ns == (SECOND - MS, 0, 0, 0, 0)
     assert (decision.robot_id, decision.domain, decision.source_domain) == ("ur5e",) * 3
-    assert (decision.encoder_id, decision.scene) == (ENCODER_ID, "table")
+    assert (decision.encoder_id, decision.scene) == (SEGMENTATION_ID, "table")
     assert decision.frame_id == "base_link"
 
 
@@ -116,7 +117,7 @@ def test_hidden_target_is_held_then_invalid():
     image_key(made, look())
     later = SECOND + 500 * MS
     key = image_key(made, hidden(), later)
-    assert made.perception.sight is Sight.HIDDEN
+    assert made.perception.sight is Sight.ABSENT
     assert np.linalg.norm(key.target.pose.position - CENTER) < 0.5e-3
     assert key.target_age == pytest.approx(0.5)
     assert key.scene_age == 0.0

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from encoding_builders import CAMERA, CENTER, CONFIG, hide, look, pixel_of
 
-from kv_action_router.encoding.config import TargetConfig
+from kv_action_router.encoding.perception_config import TargetConfig
 from kv_action_router.encoding.perception import Sight, TargetPerception, hue_bands
 from kv_action_router.errors import ImageError
 
@@ -128,7 +128,7 @@ def test_fully_hidden_is_none(finder):
     row, column = pixel_of(CENTER)
     hide(color, depth, slice(row - 25, row + 25), slice(column - 25, column + 25))
     found = finder.find(color, depth)
-    assert found.sight is Sight.HIDDEN
+    assert found.sight is Sight.ABSENT
     assert found.target is None
     assert found.reason
 
@@ -141,7 +141,7 @@ def test_wrong_color_is_none(finder, hue):
 def test_gray_image_is_none(finder):
     color, depth = look()
     gray = np.repeat(color.mean(axis=2, keepdims=True).astype(np.uint8), 3, axis=2)
-    assert finder.find(gray, depth).sight is Sight.HIDDEN
+    assert finder.find(gray, depth).sight is Sight.ABSENT
 
 
 @pytest.mark.parametrize("radius", [0.010, 0.014, 0.028, 0.060])
