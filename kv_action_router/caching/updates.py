@@ -190,7 +190,10 @@ class Updates:
     def _set_execution(self, update: EntryUpdate, domain: str) -> Applied:
         if update.execution is None:
             raise EntryInvalidError("execution must be given, got none")
-        value = self._execution.replace(domain, update.execution)
+        if update.execution.version == 0:  # a stage's wish: slots that it does not set are NaN
+            value = self._execution.lay_over(domain, update.execution)
+        else:
+            value = self._execution.replace(domain, update.execution)
         self._domains.register(domain, "decision.domain")
         self._statistics.of_execution(domain).insertions += 1
         return Applied(

@@ -19,6 +19,7 @@ from kv_action_router.monitoring.detectors.stall import StallDetector
 from kv_action_router.monitoring.detectors.stamps import StampDetector
 from kv_action_router.monitoring.detectors.stuck import StuckDetector
 from kv_action_router.monitoring.detectors.thermal import ThermalDetector
+from kv_action_router.monitoring.detectors.tool import ToolDetector, ToolRobot
 from kv_action_router.monitoring.detectors.tracking import TrackingDetector
 from kv_action_router.monitoring.detectors.vision import VisionDetector
 from kv_action_router.monitoring.expectation import Expectation
@@ -56,6 +57,7 @@ class Measuring:
         producers: Mapping[str, tuple[str, ...]],
         motion_in_force: Callable[[], bool],
         arm: ArmOutline | None,
+        tool: ToolRobot | None = None,
     ) -> None:
         """Build the detectors.
 
@@ -68,12 +70,19 @@ class Measuring:
                 their writers to be at work.
             motion_in_force: whether a stage's motion is followed now.
             arm: whose distance from obstacles is judged; None = of no one.
+            tool: robot whose tool has a drive of its own; None, or one without a spindle = none.
         """
         self._table = table
         self.heartbeats = HeartbeatDetector(nodes, config.settle)
         self.contact = ContactDetector()
-        self.tracking = TrackingDetector()
-        self.stuck = StuckDetector()
+        spindles: list[str] = []
+        if tool is not None:
+            spindles = [
+                name for name, one in zip(tool.joint_names, tool.spindles, strict=True) if one
+            ]
+        self.tool = ToolDetector(tool) if tool is not None and spindles else None
+        self.tracking = TrackingDetector(spindles)
+        self.stuck = StuckDetector(spindles)
         self.stall = StallDetector()
         self.thermal = ThermalDetector()
         self.grip = GripDetector(config.gripper_drive, config.gripper_force_constant)
@@ -94,6 +103,8 @@ class Measuring:
             self.grip, self.vision, self.proximity, self.overrun, self.hit_rate, self.stamps,
             self.deadlines,
         )  # fmt: skip
+        if self.tool is not None:
+            self._all = (*self._all, self.tool)  # type: ignore[assignment]
         self._ages_ns = 0
         self._counts_ns = 0
         self.handlers: dict[type, Callable[[Any], object]] = {
@@ -135,10 +146,14 @@ class Measuring:
         self.stuck.on_feedback(motion, receipt_ns, table)
         self.stall.on_feedback(motion)
         self.proximity.on_feedback(feedback, table)
+        if self.tool is not None:
+            self.tool.on_feedback(feedback, receipt_ns, table)
 
     def on_task(self, state: TaskState) -> None:
         """Take what the stage under way may touch, and what it must see."""
         contact = bool(state.allowed_contact)
+        if self.tool is not None:
+            self.tool.on_task(self._table, contact=contact and state.status in _UNDER_WAY)
         self.proximity.on_task(
             active=state.status in _UNDER_WAY,
             contact=contact,

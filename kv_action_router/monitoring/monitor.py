@@ -13,6 +13,7 @@ from kv_action_router.monitoring.detectors.base import Detection
 from kv_action_router.monitoring.detectors.contact import WRENCH_SIGNALS
 from kv_action_router.monitoring.detectors.held import HeldThreshold
 from kv_action_router.monitoring.detectors.proximity import ArmOutline
+from kv_action_router.monitoring.detectors.tool import ToolRobot
 from kv_action_router.monitoring.events import FailureReport, ReportThrottle, report_of
 from kv_action_router.monitoring.expectation import PRODUCERS
 from kv_action_router.monitoring.lasting import LastingResponses, Request
@@ -71,6 +72,7 @@ class FailureMonitor:
         producers: Mapping[str, tuple[str, ...]] = PRODUCERS,
         topics: Sequence[str] = (),
         arm: ArmOutline | None = None,
+        tool: ToolRobot | None = None,
     ) -> None:
         """Build the detectors.
 
@@ -83,6 +85,7 @@ class FailureMonitor:
                 their writers to be at work.
             topics: all that DDS events may come from.
             arm: whose distance from obstacles is judged; None = of no one.
+            tool: robot whose tool may have a drive of its own; used by this thread only.
         """
         self.config = config or MonitorConfig()
         self.table = SignalTable()
@@ -95,6 +98,7 @@ class FailureMonitor:
             producers=producers,
             motion_in_force=lambda: self.stages.in_force,
             arm=arm,
+            tool=tool,
         )
         self._view = SignalView(self.table)
         self._watches = [(rule, HeldThreshold(rule.condition)) for rule in rules]

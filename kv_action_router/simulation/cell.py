@@ -17,6 +17,7 @@ from kv_action_router.simulation.drives import Interface
 from kv_action_router.simulation.pacing import Rate
 from kv_action_router.simulation.placement import Reach, TargetPlacement
 from kv_action_router.simulation.plant import Plant
+from kv_action_router.simulation.screw import Screw
 from kv_action_router.simulation.sensors import (
     DriveSensors,
     ImuSensor,
@@ -70,6 +71,10 @@ class Cell(Protocol):
     def plant(self) -> CellPlant:
         """What moves."""
 
+    @property
+    def screw(self) -> Screw | None:
+        """The screw that stands in the target; None = this cell has none."""
+
     def place_target(self) -> FloatArray:
         """Put the target somewhere else; return the center of its top [m] (3,)."""
 
@@ -117,6 +122,11 @@ class RobotCell:
         self._drive_rate = Rate(config.drive_state_rate, plant.dt)
         self._camera_rate = Rate(config.camera_rate, plant.dt)
         self._pending: deque[tuple[Interface, FloatArray] | None] = deque([None] * command_delay)
+
+    @property
+    def screw(self) -> Screw | None:
+        """The screw that stands in the target; None = this cell has none."""
+        return self.plant.screw
 
     def place_target(self) -> FloatArray:
         """Put the target somewhere else at random; return the center of its top [m] (3,)."""

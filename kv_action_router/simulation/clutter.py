@@ -62,7 +62,9 @@ class Clutter:
         """Change everything, around a target [m] (3,)."""
         generator, change = self._generator, self._change
         if change > 0.0:
-            self._model.light_diffuse[:] = self._lamp * generator.uniform(1.0 - change, 1.0 + change)
+            self._model.light_diffuse[:] = self._lamp * generator.uniform(
+                1.0 - change, 1.0 + change
+            )
         for mocap in self._mocap:
             for _ in range(_ATTEMPTS):
                 place = np.array([generator.uniform(*self._x), generator.uniform(*self._y)])

@@ -232,8 +232,14 @@ class SimulationConfig(Configuration):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, size in (("camera_position", 3), ("camera_orientation", 4), ("target_start", 2),
-                           ("camera_error", 3), ("force_bias", 3), ("torque_bias", 3)):
+        for name, size in (
+            ("camera_position", 3),
+            ("camera_orientation", 4),
+            ("target_start", 2),
+            ("camera_error", 3),
+            ("force_bias", 3),
+            ("torque_bias", 3),
+        ):
             if len(getattr(self, name)) != size:
                 raise ConfigError(name, f"{size} numbers", getattr(self, name))
         norm = math.sqrt(sum(value * value for value in self.camera_orientation))

@@ -83,6 +83,9 @@ class Cycle:
         decisions, task_hits, behavior_hits, false_hits: counted in this cycle.
         events: of the injector, for people.
         reports: of the monitor, for people.
+        final_torque: that the screw was turned with last [N m]; NaN = there is no screw.
+        advance: of the screw [m].
+        search: way of the bit on the screw's head before the recess took it [m].
     """
 
     success: bool = False
@@ -100,6 +103,9 @@ class Cycle:
     false_hits: int = 0
     events: list[str] = field(default_factory=list)
     reports: list[str] = field(default_factory=list)
+    final_torque: float = float("nan")
+    advance: float = float("nan")
+    search: float = float("nan")
 
 
 class Episode:
@@ -180,12 +186,12 @@ class Episode:
         synthesis, injection = self.synthesis, self.injection
         synthesis.hear(injection.feedback, conditions, self.source.obstacles, now_ns)
         synthesis.respond(self.monitoring.requests, now_ns)
-        injection.hear(reports)
+        injection.hear(reports, self.caching.changed_execution())
         task = synthesis.told(now_ns)
         self.caching.see(self.source.obstacles)
         self.caching.hear(task, [*synthesis.taught(), *injection.taught()])
         self.encoding.hear(task, injection.controller.epoch)
-        self.monitoring.hear(task, self.source.obstacles)
+        self.monitoring.hear(task, self.source.obstacles, self.caching.rates(now_ns))
 
     def run(self, seconds: float) -> None:
         """Let time pass."""
@@ -233,6 +239,10 @@ class Episode:
         cycle.events = [f"{event.kind.name}: {event.reason}" for event in injection.events]
         cycle.reports = [report.message for report in self.monitoring.reports]
         self.monitoring.reports.clear()
+        screw = self.robot.screw
+        if screw is not None:
+            cycle.final_torque, cycle.search = screw.peak_torque, screw.search
+            cycle.advance = screw.thread.advance
         if self.robot.contacts:
             first = self.robot.contacts[0]
             cycle.touch_error, cycle.touch_force = first.error, first.force

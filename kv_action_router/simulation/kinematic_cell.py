@@ -128,6 +128,7 @@ class KinematicCell:
         self.now_ns = _START_NS
         self.contacts: list[Contact] = []
         self.force = 0.0
+        self.screw: None = None  # it has no contact that a bit could find one by
         self.temperature: FloatArray = np.array(config.initial_temperature)
         self._names = robot.joint_names
         self._next_place = next_place

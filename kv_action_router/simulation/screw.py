@@ -26,7 +26,8 @@ _SCREW, _GROUND, _GROUND_GEOM = "screw", "screw_ground", "screw_ground_disc"
 _TOOL_BODY, _SPINDLE_BODY, _TIP_SITE = "tool", "spindle", "tool_tip"
 # Dry friction that holds 3.5 N m on the inertia of a spindle: the stiffest that the solver takes.
 _SOLREF, _SOLIMP = (0.002, 1.0), (0.9999, 0.9999, 0.001, 0.5, 2.0)
-_STEEL_SOLREF = (0.010, 1.0)
+# Bit and holder give way by 0.3 mm at 8 N; the same impedance at any depth keeps it linear.
+_BIT_SOLREF, _BIT_SOLIMP = (0.015, 1.0), (0.6, 0.6, 0.001, 0.5, 2.0)
 
 
 @dataclass(frozen=True)
@@ -47,13 +48,13 @@ class ScrewConfig(Configuration):
         maximum=0.01,
     )
     capture_force: float = parameter(
-        3.0, "press that the recess's mouth asks for", unit="N", minimum=0.0, maximum=100.0
+        5.0, "press that the recess's mouth asks for", unit="N", minimum=0.0, maximum=100.0
     )
     mouth_depth: float = parameter(
-        5.0e-4, "depth of the recess's mouth", unit="m", minimum=0.0, maximum=0.01
+        8.0e-4, "depth of the recess's mouth", unit="m", minimum=0.0, maximum=0.01
     )
     recess_depth: float = parameter(
-        1.3e-3, "depth of the recess's ground", unit="m", minimum=0.0, maximum=0.01
+        2.0e-3, "depth of the recess's ground", unit="m", minimum=0.0, maximum=0.01
     )
     flats: int = parameter(6, "flats of bit and recess", minimum=1, maximum=12)
     fit: float = parameter(
@@ -112,8 +113,9 @@ def add_screw(spec: mujoco.MjSpec, config: ScrewConfig) -> None:
         size=[config.head_radius, config.head_height / 2, 0.0],
         pos=[0.0, 0.0, -config.head_height / 2],
         rgba=[0.0, 0.0, 0.0, 0.0],
-        friction=[0.12, 0.005, 0.0001],
-        solref=_STEEL_SOLREF,
+        condim=1,  # oiled steel: next to no friction across
+        solref=_BIT_SOLREF,
+        solimp=_BIT_SOLIMP,
         priority=2,
     )
 

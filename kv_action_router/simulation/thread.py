@@ -21,9 +21,7 @@ class ThreadConfig(Configuration):
     demonstration asks for.
     """
 
-    pitch: float = parameter(
-        5.0e-4, "advance a turn", unit="m", minimum=1.0e-5, maximum=0.01
-    )
+    pitch: float = parameter(5.0e-4, "advance a turn", unit="m", minimum=1.0e-5, maximum=0.01)
     travel: float = parameter(
         2.5e-3, "advance at which the head seats", unit="m", minimum=0.0, maximum=0.1
     )
@@ -33,9 +31,7 @@ class ThreadConfig(Configuration):
     nut_factor: float = parameter(
         0.2, "friction torque over diameter and clamping force", minimum=0.01, maximum=1.0
     )
-    diameter: float = parameter(
-        0.003, "nominal diameter", unit="m", minimum=1.0e-4, maximum=0.1
-    )
+    diameter: float = parameter(0.003, "nominal diameter", unit="m", minimum=1.0e-4, maximum=0.1)
     stiffness: float = parameter(
         7.0e7,
         "clamping force over advance past the seat",

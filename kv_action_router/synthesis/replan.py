@@ -120,7 +120,8 @@ class ReplanSource:
 
     def _free(self, start: MotionState, goal: FloatArray, limits: MotionLimits) -> Motion:
         """Plan in joint space, as fast as the limits allow."""
-        turned = goal + whole_turns(goal, start.position, self._model.continuous)
+        shifting = self._model.continuous & ~self._model.spindles
+        turned = goal + whole_turns(goal, start.position, shifting)
         size = self._config.coefficients
         samples = basis(size).samples
         calm = 1.0

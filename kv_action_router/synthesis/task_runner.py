@@ -16,7 +16,7 @@ from kv_action_router.contracts import (
     TaskState,
     TaskStatus,
 )
-from kv_action_router.errors import SynthesisError
+from kv_action_router.errors import SynthesisError, TaskDefinitionError
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.synthesis.config import SynthesisConfig
 from kv_action_router.synthesis.execution import (
@@ -26,6 +26,7 @@ from kv_action_router.synthesis.execution import (
     success_update,
 )
 from kv_action_router.synthesis.motion_in_force import MotionInForce
+from kv_action_router.synthesis.stage_values import StageValues
 from kv_action_router.synthesis.suspended import Suspended, SuspendedMotions
 from kv_action_router.synthesis.tracking import Tracking
 from kv_action_router.tasks.stack import TaskStack
@@ -74,6 +75,7 @@ class TaskRunner:
         self._config = config
         self._tracking = tracking
         self._motion = motion
+        self._values = StageValues(model.joint_names)
         self._stopping_ns = 0
 
     # --- from outside -------------------------------------------------------------------------
@@ -192,12 +194,14 @@ class TaskRunner:
     def watch(self, now_ns: int) -> None:
         """React to what the injector and the time say."""
         stack = self.stack
+        self._ask_for_values(now_ns)
         if self._motion.lost_by_injector():
             self._motion.drop()
             self._end_execution("")  # a stop or a fail-safe says nothing about the entry
         if not stack.frames:
             return
         if stack.status == TaskStatus.RUNNING:
+            self._watch_path()
             if reason := stack.expired(now_ns):
                 in_force = self._motion.in_force
                 self.fail(SynthesisError.error_code, reason, now_ns, blames_entry=in_force)
@@ -211,6 +215,23 @@ class TaskRunner:
             self._settle(now_ns)
         elif stack.pending and self._motion.at_rest(now_ns):
             self._begin_sequence(now_ns)
+
+    def _watch_path(self) -> None:
+        execution = self.execution
+        if execution is not None and execution.stage.path_tolerance < math.inf:
+            strayed = self._tracking.strayed(execution.begun_ns)
+            execution.strayed = max(execution.strayed, strayed)
+
+    def _ask_for_values(self, now_ns: int) -> None:
+        """Tell the cache which execution values the stage under way asks for."""
+        stack = self.stack
+        stage = stack.stage if stack.frames else None
+        try:
+            self._learn(
+                self._values.update(stage, Decision(domain=stack.domain or self._config.domain))
+            )
+        except TaskDefinitionError as error:
+            self.fail(error.error_code, str(error), now_ns, blames_entry=False)
 
     def _begin_sequence(self, now_ns: int) -> None:
         """Lay the motion under way aside and begin what was inserted."""

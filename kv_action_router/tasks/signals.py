@@ -89,6 +89,18 @@ SIGNALS: dict[str, SignalInfo] = {
         _DRIVE_MS,
         "force of the gripper: its drive's current times its force constant, where there is one",
     ),
+    "spindle_torque": SignalInfo(
+        "N m", "execution_feedback", _FEEDBACK_MS, "magnitude of the torque asked of the spindle"
+    ),
+    "spindle_speed": SignalInfo(
+        "rad/s", "execution_feedback", _FEEDBACK_MS, "measured speed of the spindle, magnitude"
+    ),
+    "contact_depth": SignalInfo(
+        "m",
+        "wrench and execution_feedback",
+        _FEEDBACK_MS,
+        "way of the tip along the tool since it met resistance, in stages that may touch something",
+    ),
     "clearance": SignalInfo(
         "m",
         "obstacle_spheres and execution_feedback",

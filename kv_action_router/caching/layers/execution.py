@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kv_action_router.caching.layers.stage_slots import StageSlots
 from kv_action_router.contracts import SLOT, ExecutionValue
 from kv_action_router.errors import (
     EntryInvalidError,
@@ -36,7 +37,8 @@ class ExecutionLayer:
     Invariant: versions of a domain rise; a value made from an older version than the one in force
     is refused. One made from a version that was missed (the manager was restarted) is taken: the
     live values are the injector's, and what it sends is newer than what is kept here. Of each
-    domain the value at activation and the newest versions are kept to go back to.
+    domain the value at activation and the newest versions are kept to go back to; what a stage
+    asked for, while it lasted, is none of them.
     """
 
     def __init__(self) -> None:
@@ -46,6 +48,7 @@ class ExecutionLayer:
         self._last_version: dict[str, int] = {}
         self._ticks: dict[str, ExecutionTicks] = {}
         self._seen: dict[str, tuple[int, int]] = {}
+        self._stages: dict[str, StageSlots] = {}
 
     capacity = DRIVE_LIMIT
 
@@ -92,6 +95,43 @@ class ExecutionLayer:
         self._put(domain, value)
         return value
 
+    def lay_over(self, domain: str, asked: ExecutionValue) -> ExecutionValue:
+        """Put what a stage asks for in force, and back what the stage before asked for.
+
+        Args:
+            domain: whose value.
+            asked: slots that the stage sets (n, 32), NaN = not set; its versions are not looked at.
+
+        Raises:
+            EntryNotFoundError: the domain holds no value.
+            EntryInvalidError: an unknown drive, a slot out of bounds, or a limit above what
+                protects; nothing was changed.
+        """
+        present = self.value(domain)
+        if present is None:
+            raise EntryNotFoundError(f"domain must hold an execution value, got {domain!r}")
+        stages = self._stages.setdefault(domain, StageSlots())
+        slots, kept = stages.laid_over(present, asked)
+        last = self.last_version(domain)
+        value = dataclasses.replace(
+            present,
+            slots=slots,
+            version=last + 1,
+            base_version=last,
+            provenance=asked.provenance,
+        )
+        check_execution(value)
+        self._put(domain, value, keep=False)
+        stages.kept = kept
+        return value
+
+    def durable(self, domain: str) -> ExecutionValue | None:
+        """Return the value that is kept: the one in force, without what a stage has asked for."""
+        value, stages = self.value(domain), self._stages.get(domain)
+        if value is None or stages is None or not stages.kept:
+            return value
+        return dataclasses.replace(value, slots=stages.taken_back(value))
+
     def go_back(self, domain: str, reason: str, version: int = 0) -> int:
         """Put an earlier version in force again, as a new one; return the number of drives.
 
@@ -116,6 +156,7 @@ class ExecutionLayer:
         slots[:, _DERATING] = 1.0
         slots.flags.writeable = False
         last = self.last_version(domain)
+        self._stages.pop(domain, None)
         self.replace(
             domain,
             dataclasses.replace(
@@ -155,10 +196,11 @@ class ExecutionLayer:
             raise EntryNotFoundError(f"domain must hold an execution value, got {domain!r}")
         return len(value.drives)
 
-    def _put(self, domain: str, value: ExecutionValue) -> None:
+    def _put(self, domain: str, value: ExecutionValue, *, keep: bool = True) -> None:
         self._values[domain] = value
         self._last_version[domain] = value.version
-        self._kept.setdefault(domain, deque(maxlen=KEPT_VERSIONS)).append(value)
+        if keep:
+            self._kept.setdefault(domain, deque(maxlen=KEPT_VERSIONS)).append(value)
 
     def _version(self, domain: str, version: int) -> ExecutionValue:
         kept = self._kept.get(domain, deque())

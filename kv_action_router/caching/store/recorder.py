@@ -142,7 +142,9 @@ class Recorder:
                 continue
             self._values[domain] = now
             changes.state[EXECUTION + domain] = execution_content(
-                StoredExecution(now[0], self._origins.get(domain, 0), now[1])
+                StoredExecution(
+                    now[0], self._origins.get(domain, 0), self._execution.durable(domain)
+                )
             )
 
 

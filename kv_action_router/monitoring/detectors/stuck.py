@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from kv_action_router.monitoring.detectors.motion import Motion
 from kv_action_router.monitoring.signals import SignalTable
 
@@ -16,7 +18,9 @@ class StuckDetector:
     is is the tracking's to tell.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, spindles: Collection[str] = ()) -> None:
+        """Leave joints out that work against what they turn."""
+        self._spindles = frozenset(spindles)
         # joint -> where it was, and where its set-point was, when it last moved [rad]
         self._last: dict[str, tuple[float, float]] = {}
 
@@ -41,6 +45,8 @@ class StuckDetector:
         for joint, here, there in zip(
             motion.joints, motion.position, motion.setpoint_position, strict=False
         ):
+            if joint in self._spindles:
+                continue
             before = last.get(joint)
             if before is None or not -MOVED <= here - before[0] <= MOVED:  # also after NaN
                 last[joint] = before = here, there

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 from kv_action_router.monitoring.detectors.motion import Motion
 from kv_action_router.monitoring.signals import SignalTable
@@ -14,6 +15,10 @@ class TrackingDetector:
     An injector that controls nothing (inactive, stopped, fail-safe) has no tracking error: the
     arm may then be anywhere.
     """
+
+    def __init__(self, spindles: Collection[str] = ()) -> None:
+        """Leave joints out that work against what they turn."""
+        self._spindles = frozenset(spindles)
 
     def reset(self) -> None:
         """Nothing is kept."""
@@ -32,6 +37,8 @@ class TrackingDetector:
         for joint, there, here in zip(
             motion.joints, motion.setpoint_position, motion.position, strict=False
         ):
+            if joint in self._spindles:
+                continue
             table.put("tracking_error", abs(there - here), receipt_ns, joint)
 
 

@@ -10,15 +10,19 @@ from kv_action_router.caching.manager import CacheManager
 from kv_action_router.contracts import (
     CacheMatch,
     EntryUpdate,
+    ExecutionValue,
     ObstacleSpheres,
     SeenObstacles,
     TaskKey,
     TaskState,
 )
 from kv_action_router.errors import RouterError
+from kv_action_router.monitoring.samples import RatesSample
 from kv_action_router.robots.execution_values import load_execution_value
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.simulation.stopwatch import Stopwatch
+
+_RATES_NS = 500_000_000
 
 
 class Caching:
@@ -31,8 +35,10 @@ class Caching:
         self._obstacles: SeenObstacles | None = None
         guard = CollisionGuard(robot, config, lambda: self._obstacles, clock)
         self.manager = CacheManager(config, robot, execution, [guard], clock)
+        self._changed: ExecutionValue | None = None
         self.refused: list[str] = []  # updates that were not taken, and why
         self._times = times
+        self._rates_due_ns = 0
 
     def see(self, obstacles: ObstacleSpheres | None) -> None:
         """Take the newest obstacles."""
@@ -45,9 +51,27 @@ class Caching:
             self.manager.on_task_state(task)
         for update in updates:
             try:
-                self.manager.apply(update)
+                if self.manager.apply(update).execution_changed:
+                    self._changed = self.manager.execution_value()
             except RouterError as error:
                 self.refused.append(str(error))
+
+    def rates(self, now_ns: int) -> RatesSample | None:
+        """Return decisions and hits of the layers when they are due, twice a second."""
+        if now_ns < self._rates_due_ns:
+            return None
+        self._rates_due_ns = now_ns + _RATES_NS
+        counts = {
+            report.layer: (report.counters.decisions, report.counters.hits)
+            for report in self.manager.statistics().layers
+            if report.layer != "execution"
+        }
+        return RatesSample(counts, now_ns)
+
+    def changed_execution(self) -> ExecutionValue | None:
+        """Return the execution value when it has changed, once."""
+        changed, self._changed = self._changed, None
+        return changed
 
     def __call__(self, key: TaskKey | None) -> CacheMatch | None:
         """Answer a key."""

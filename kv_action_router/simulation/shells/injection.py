@@ -54,6 +54,7 @@ class Injection:
         self._updates: list[EntryUpdate] = []
         self._stops: list[StopRequest] = []
         self._execution: ExecutionValue | None = None
+        self._led = ~robot.spindles  # joints whose distance from the set-point says something
         self._inputs = Inputs()
         self._times = times
         self._due_ns = 0
@@ -97,7 +98,7 @@ class Injection:
         controller = self.controller
         if controller.modes.chunk is not None:
             error = np.subtract(controller.set_point.position, controller.joints.position)
-            self.tracking_error = max(self.tracking_error, float(np.abs(error).max()))
+            self.tracking_error = max(self.tracking_error, float(np.abs(error[self._led]).max()))
         events = controller.modes.events
         while events:
             event = events.popleft()
@@ -105,7 +106,8 @@ class Injection:
             if event.kind is not InjectorEvent.CHUNK_ADOPTED:
                 self.events.append(event)
             if event.execution is not None:
-                self._updates.append(execution_update(event))
+                decision = None if event.chunk is None else event.chunk.decision
+                self._updates.append(execution_update(event.execution, event.reason, decision))
         if now_ns >= self._due_ns:
             self._due_ns = now_ns + _FEEDBACK_NS
             self.feedback = self._feedback(now_ns, None)
@@ -136,17 +138,19 @@ class Injection:
         )
 
 
-def execution_update(event: Event) -> EntryUpdate:
+def execution_update(
+    value: ExecutionValue, reason: str, decision: Decision | None = None
+) -> EntryUpdate:
     """Return the update that carries a changed execution value to the cache."""
     return EntryUpdate(
-        decision=Decision() if event.chunk is None else event.chunk.decision,
+        decision=decision or Decision(),
         operation=UpdateOperation.EXECUTION,
         entry_id=0,
         entry_version=0,
         vector=np.zeros(KEY_SIZE, np.float32),
         behavior=None,
-        execution=event.execution,
+        execution=value,
         error=math.nan,
         false_hit=False,
-        reason=event.reason,
+        reason=reason,
     )

@@ -10,12 +10,13 @@ from kv_action_router.contracts import (
     TaskKey,
     TaskState,
 )
+from kv_action_router.monitoring.calibration.collector import NoLoadCollector
 from kv_action_router.monitoring.config import MonitorConfig
 from kv_action_router.monitoring.detectors.proximity import ArmOutline
 from kv_action_router.monitoring.events import FailureReport
 from kv_action_router.monitoring.lasting import Request
 from kv_action_router.monitoring.monitor import FailureMonitor
-from kv_action_router.monitoring.samples import KeySample, ObstacleSample, WrenchSample
+from kv_action_router.monitoring.samples import KeySample, ObstacleSample, RatesSample, WrenchSample
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.simulation.cell import Samples
 from kv_action_router.simulation.stopwatch import Stopwatch
@@ -36,7 +37,9 @@ class Monitoring:
             lambda name, stage: stages.get((name, stage)),
             nodes=(),
             arm=ArmOutline.of(robot, MonitorConfig().tool_links),
+            tool=robot,
         )
+        self.collector = NoLoadCollector(robot.joint_names, self.monitor.config.contact_force)
         self.requests: list[Request] = []  # of the newest poll
         self.reports: list[FailureReport] = []
         self._period_ns = round(self.monitor.config.poll_period * 1e9)
@@ -46,9 +49,15 @@ class Monitoring:
         self._obstacles: ObstacleSpheres | None = None
         self._due_ns = 0
 
-    def hear(self, task: TaskState | None, obstacles: ObstacleSpheres | None) -> None:
-        """Take the newest task state and obstacles."""
+    def hear(
+        self,
+        task: TaskState | None,
+        obstacles: ObstacleSpheres | None,
+        rates: RatesSample | None = None,
+    ) -> None:
+        """Take the newest task state, obstacles and the cache's rates."""
         self._keep(task)
+        self._keep(rates)
         if obstacles is not None and obstacles is not self._obstacles:
             self._obstacles = obstacles
             receipt_ns = obstacles.decision.trigger_monotonic_ns
@@ -72,6 +81,7 @@ class Monitoring:
         self._waiting, self._wrenches = {}, []
         with self._times.measure("monitor"):
             verdict = self.monitor.update(now_ns, waiting)
+            self.collector.take(waiting, self.monitor.table.value("wrench_force", now_ns))
         self.reports += verdict.reports
         self.requests = verdict.requests
         return verdict.conditions, verdict.responses
