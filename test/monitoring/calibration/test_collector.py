@@ -96,7 +96,7 @@ def test_rows_come_in_the_order_of_the_arm_and_other_drives_are_left_out():
         course(drives(113))[:4],  # the motion behind it is not known yet
     ],
     ids=[
-        "braked", "no current", "current NaN", "a joint's drive is missing", "older than the motion",
+        "braked", "no current", "current NaN", "a joint's drive is missing", "too old",
         "fail-safe", "stopped", "stands", "no velocity", "too early",
     ],
 )  # fmt: skip
