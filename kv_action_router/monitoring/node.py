@@ -5,6 +5,8 @@ Subscriptions (polled): ``execution_feedback``, ``wrench``, ``drive_state``, ``t
 ``obstacle_spheres`` and ``cache_manager/statistics``.
 DDS events: deadline, liveliness and incompatible profiles of these and of ``trajectory_chunk``.
 Publishers: ``failure_event``, ``condition``, ``stop`` (engages only), ``/diagnostics`` at 1 Hz.
+Service: ``~/calibrate_drives`` (``ros/drive_calibration.py``, with the timer, ``execution_value``
+and ``entry_update``).
 Clients: ``cache_manager/invalidate``, ``behavior_synthesizer/interrupt``, ``resume`` and
 ``limit_speed``; called without waiting.
 Parameters: ``monitoring/config.py``.
@@ -19,6 +21,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from threadpoolctl import threadpool_limits
 
 from kv_action_router.errors import ResponseError
+from kv_action_router.monitoring.calibration.collector import NoLoadCollector
 from kv_action_router.monitoring.catalog import StageCatalog
 from kv_action_router.monitoring.config import MonitorConfig
 from kv_action_router.monitoring.detectors.proximity import ArmOutline
@@ -29,6 +32,7 @@ from kv_action_router.ros import topics
 from kv_action_router.ros.conversions import condition_to_msg
 from kv_action_router.ros.conversions.failure import report_to_msg
 from kv_action_router.ros.diagnostics import signals, statuses
+from kv_action_router.ros.drive_calibration import CalibratingDrives
 from kv_action_router.ros.lifecycle import StageNode
 from kv_action_router.ros.monitor_streams import MonitorStreams
 from kv_action_router.ros.periodic import PeriodicThread
@@ -51,6 +55,8 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
         super().__init__(NAME, MonitorConfig, **arguments)
         self._monitor: FailureMonitor | None = None
         self._responder: Responder | None = None
+        self._collector: NoLoadCollector | None = None
+        self._calibrating: CalibratingDrives | None = None
         self._publishers_made: list[Any] = []
         self._streams: MonitorStreams | None = None
         self._diagnostics_due_ns = 0
@@ -71,6 +77,7 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
             producers={**PRODUCERS, **leases},
             topics=streams.watched,
             arm=_outline(self.config),
+            tool=_robot(self.config),
         )
         self._condition = self._publisher(topics.CONDITION)
         self._diagnostics = self._publisher(topics.DIAGNOSTICS)
@@ -81,12 +88,17 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
             entry_in_force=streams.entry_in_force,
             on_failure=self._response_failed,
         )
+        if (robot := _robot(self.config)) is not None:
+            self._collector = NoLoadCollector(robot.joint_names, self.config.contact_force)
+            self._calibrating = CalibratingDrives(self, robot, self._collector)
 
     def activate_stage(self) -> None:
         """Begin to watch; nothing is known of the time before but what is latched."""
         assert self._monitor is not None
         assert self._streams is not None
         self._monitor.reset()
+        if self._collector is not None:
+            self._collector.reset()
         self._streams.restart()
         self._diagnostics_due_ns = 0
         self.start_beating_loop(
@@ -100,10 +112,13 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
         if self._responder is not None:
             self._responder.destroy()
             self._responder = None
+        if self._calibrating is not None:
+            self._calibrating.destroy()
+            self._calibrating = None
         for publisher in self._publishers_made:
             self.destroy_publisher(publisher)
         self._publishers_made.clear()
-        self._streams = self._monitor = None
+        self._streams = self._monitor = self._collector = None
 
     def _publisher(self, topic: Topic) -> Any:
         publisher = self.create_publisher(topic.type, topic.name, topic.profile())
@@ -120,6 +135,8 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
         samples = self._streams.take(now_ns)
         now_ns = time.monotonic_ns()  # no sample that was taken is of the future
         verdict = self._monitor.update(now_ns, samples)
+        if self._collector is not None:
+            self._collector.take(samples, self._monitor.table.value("wrench_force", now_ns))
         for report in verdict.responses:
             self._responder.respond(report)
         for request in verdict.requests:
@@ -164,10 +181,15 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
 
 def _outline(config: MonitorConfig) -> ArmOutline | None:
     """Return the arm whose distance from obstacles is judged; None = none."""
+    model = _robot(config)
+    return None if model is None else ArmOutline.of(model, config.tool_links)
+
+
+def _robot(config: MonitorConfig) -> RobotModel | None:
+    """Return a model of the robot; None = it is not told."""
     if not config.robot:
         return None
-    model = RobotModel.load(config.robot, prefix=config.joint_prefix)
-    return ArmOutline.of(model, config.tool_links)
+    return RobotModel.load(config.robot, prefix=config.joint_prefix)
 
 
 def main(arguments: list[str] | None = None) -> int:

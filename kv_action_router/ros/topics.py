@@ -126,6 +126,7 @@ SET_DOMAIN_ISOLATION = Service(
     "cache_manager/set_domain_isolation", SetDomainIsolation, "cache_manager"
 )
 SAVE = Service("cache_manager/save", SaveCache, "cache_manager")
+CALIBRATE_DRIVES = Service("failure_monitor/calibrate_drives", Trigger, "failure_monitor")
 RELEASE_STOP = Service("actuator_injector/release_stop", Trigger, "actuator_injector")
 PLACE_BOX = Service("simulation/place_box", PlaceBox, "simulation")
 PLACE_TARGET = Service("simulation/place_target", PlaceTarget, "simulation")

@@ -6,6 +6,7 @@ subtask, a goal and the conditions of their end.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,7 @@ _STAGE_FIELDS = (
     "follow_target",
     "allowed_contact",
     "tolerance",
+    "path_tolerance",
     "outputs",
     "execution",
 )
@@ -159,6 +161,9 @@ def _stage(data: Any, place: str) -> StageDefinition:
         follow_target=flag(data, "follow_target", place, on_target),
         allowed_contact=text(data, "allowed_contact", place, default=""),
         tolerance=number(data, "tolerance", place, 1.0e-5, 10.0, default=0.01),
+        path_tolerance=number(data, "path_tolerance", place, 1.0e-4, 3.0)
+        if "path_tolerance" in data
+        else math.inf,
         outputs=_outputs(data.get("outputs"), place),
         execution=parse_execution(data.get("execution"), place),
     )

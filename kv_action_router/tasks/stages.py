@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -119,6 +120,8 @@ class StageDefinition:
         follow_target: the motion's end follows the target while it runs.
         allowed_contact: what the stage may touch; empty = nothing.
         tolerance: distance from the goal above which a result counts as wrong [m].
+        path_tolerance: distance of any joint from its set-point above which a motion counts as
+            wrong, though it reached the goal [rad]; infinite = it is not judged.
         outputs: timed auxiliary outputs.
         execution: drive, ``*`` = every other one, -> slot of its execution value -> number that is
             in force while the stage lasts.
@@ -136,6 +139,7 @@ class StageDefinition:
     follow_target: bool = False
     allowed_contact: str = ""
     tolerance: float = 0.01
+    path_tolerance: float = math.inf
     outputs: tuple[TimedOutput, ...] = ()
     execution: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
