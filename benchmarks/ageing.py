@@ -47,7 +47,7 @@ from kv_action_router.simulation.sight import TrueTarget
 NEVER, ALWAYS = "not calibrated", "every 2 h"
 PERIOD = 2  # h between two checkpoints, and of the calibration
 FILLING = 6  # cycles with new drives, from an empty cache
-CYCLES = 2  # at each checkpoint
+CYCLES = 3  # at each checkpoint
 AFTERWARDS = 10  # cycles after the last calibration
 WINDOW = 8  # h at the beginning and at the end that are compared
 SETTLED = 6  # cycles at the end that tell whether the hits are back
@@ -73,7 +73,9 @@ class Checkpoint:
 
     Attributes:
         hours: of age.
-        decisions, hits, false_hits: of the behavior layer.
+        decisions: of all stages.
+        hits: of the behavior layer among them: motions that were reused and did what they should.
+        false_hits: motions that were reused and did not.
         strayed: largest distance from the set-point [rad].
         failed: tasks.
         torque_share: of the torque constant that is left, weakest drive.
@@ -100,7 +102,7 @@ class Course:
 
     Attributes:
         checkpoints: from new drives to old ones.
-        afterwards: behavior layer's decisions and hits in each cycle after the last calibration.
+        afterwards: decisions and hits in each cycle after the last calibration.
         strayed: after the last calibration, largest distance from the set-point [rad].
         fitted: drives that the last calibration fitted or found unchanged.
         constant_error: of the torque constants in force at the end, of the fitted drives.
@@ -162,6 +164,7 @@ class AgeingArm:
         self.plant.drives.thermal.step(mean, passed)
         self._losses, self._drive_samples = np.zeros(len(mean)), 0
         self.plant.grow_old(hours)
+        self.episode.monitoring.collector.clear()  # hours on, what was kept is too old to count
 
     def calibrate(self) -> CalibrationReport:
         """Fit what was collected; let cache and injector have what comes of it."""
@@ -169,7 +172,6 @@ class AgeingArm:
         value = manager.execution_value()
         assert value is not None
         report = self.calibration.fit(collector.rows(), value)
-        collector.clear()
         if report.value is not None:
             manager.apply(execution_update(report.value, report.value.provenance))
             self.episode.injection.hear([], manager.execution_value())
@@ -183,9 +185,11 @@ class AgeingArm:
         return float(np.abs(inside[fitted]).max(initial=0.0))
 
     def _counted(self) -> tuple[int, int, int]:
+        """Return decisions, motions that were reused and did what they should, and false hits."""
         manager = self.episode.caching.manager
-        counters = manager.counted.of_behavior(manager.config.own_domain)
-        return counters.decisions, counters.hits, counters.false_hits
+        task = manager.counted.of_task(manager.config.own_domain)
+        behavior = manager.counted.of_behavior(manager.config.own_domain)
+        return task.decisions, behavior.hits, behavior.false_hits
 
     def _count_losses(self, samples: Samples) -> None:
         if samples.drives is not None:

@@ -21,7 +21,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from threadpoolctl import threadpool_limits
 
 from kv_action_router.errors import ResponseError
-from kv_action_router.monitoring.calibration.collector import NoLoadCollector
+from kv_action_router.monitoring.calibration.collector import WINDOW, NoLoadCollector
 from kv_action_router.monitoring.catalog import StageCatalog
 from kv_action_router.monitoring.config import MonitorConfig
 from kv_action_router.monitoring.detectors.proximity import ArmOutline
@@ -89,7 +89,8 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
             on_failure=self._response_failed,
         )
         if (robot := _robot(self.config)) is not None:
-            self._collector = NoLoadCollector(robot.joint_names, self.config.contact_force)
+            window = self.config.calibration_period or WINDOW
+            self._collector = NoLoadCollector(robot.joint_names, self.config.contact_force, window)
             self._calibrating = CalibratingDrives(self, robot, self._collector)
 
     def activate_stage(self) -> None:

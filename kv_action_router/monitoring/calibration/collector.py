@@ -19,6 +19,7 @@ from kv_action_router.contracts import (
 from kv_action_router.monitoring.calibration.rows import Column, RowStore
 
 MOVING = 0.05  # [rad/s] fastest joint of a row that is worth keeping
+WINDOW = 7200.0  # [s]
 _LONGEST_NS = 60_000_000  # between two feedbacks
 _LED = (InjectorState.HOLD, InjectorState.FOLLOW, InjectorState.RAMP)
 
@@ -36,20 +37,27 @@ class NoLoadCollector:
       under way allowed no contact;
     * the drives told their currents.
 
+    Rows older than ``window`` do not count: drives age. They are kept in two halves, of which the
+    older one goes when the newer one spans half the window, so that between half and all of it is
+    covered; both are even samples of what came in their time.
+
     :meth:`take` belongs to the monitor's thread and never waits; the other methods may be called
     from another one. While that one copies, a row is left out.
     """
 
-    def __init__(self, drives: Sequence[str], contact_force: float) -> None:
+    def __init__(self, drives: Sequence[str], contact_force: float, window: float = WINDOW) -> None:
         """Begin without rows.
 
         Args:
             drives: joints of the arm, in its model's order (n).
             contact_force: from which on the tool touches something [N].
+            window: age that rows may reach [s].
         """
         self._names = tuple(drives)
         self._contact_force = contact_force
-        self._store = RowStore(len(self._names))
+        self._half_ns = round(window * 0.5e9)
+        self._newer, self._older = RowStore(len(self._names)), RowStore(len(self._names))
+        self._newer_ns = 0  # receipt of the newer half's first row [ns]
         self._lock = threading.Lock()
         self._row: FloatArray = np.zeros((len(Column), len(self._names)))
         self._orders: dict[tuple[str, ...], list[int] | None] = {}
@@ -78,12 +86,13 @@ class NoLoadCollector:
     def rows(self) -> FloatArray:
         """Return the rows that are kept (k, len(Column), n)."""
         with self._lock:
-            return self._store.rows()
+            return np.concatenate((self._older.rows(), self._newer.rows()))
 
     def clear(self) -> None:
         """Begin another collection."""
         with self._lock:
-            self._store.clear()
+            self._older.clear()
+            self._newer.clear()
 
     # --- inside -------------------------------------------------------------------------------
 
@@ -101,9 +110,17 @@ class NoLoadCollector:
                 continue
             if self._fill(drives) and self._lock.acquire(blocking=False):
                 try:
-                    self._store.add(self._row)
+                    self._keep(drives.receipt_ns)
                 finally:
                     self._lock.release()
+
+    def _keep(self, now_ns: int) -> None:
+        if self._newer.seen and not 0 <= now_ns - self._newer_ns < self._half_ns:
+            self._newer, self._older = self._older, self._newer
+            self._newer.clear()
+        if not self._newer.seen:
+            self._newer_ns = now_ns
+        self._newer.add(self._row)
 
     def _touches(self, force: float) -> bool:
         if force != force:  # not measured

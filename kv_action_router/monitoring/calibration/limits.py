@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-FEWEST_ROWS = 150  # in which the joint moves
+FEWEST_ROWS = 100  # in which the joint moves
 FRICTION_SPEED = 0.05  # [rad/s] from which on friction is that of motion
 LEAST_CURRENT = 0.05  # root mean square of the current, in shares of the rated one
 LEAST_TORQUE = 0.05  # spread of the torque that the model predicts, in shares of the rated one

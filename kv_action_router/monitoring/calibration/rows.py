@@ -30,7 +30,7 @@ class RowStore:
         seen: rows that came since the beginning.
     """
 
-    def __init__(self, drives: int, capacity: int = 2000, seed: int = 1) -> None:
+    def __init__(self, drives: int, capacity: int = 1000, seed: int = 1) -> None:
         """Begin without rows of ``drives`` drives."""
         self._rows: FloatArray = np.zeros((capacity, len(Column), drives))
         self._generator = np.random.default_rng(seed)

@@ -121,7 +121,7 @@ def test_drives_in_another_order_keep_their_own_values(fit, robot):
 
 def test_a_joint_that_stood_is_refused_by_name_number_and_limit(fit):
     report = fit(Truth(constant=0.9, standing=(4,)))
-    assert refusals(report, 4).endswith("rows in which the joint moves 0 (limit: at least 150)")
+    assert refusals(report, 4).endswith("rows in which the joint moves 0 (limit: at least 100)")
     assert report.fits[4].changes == ()
     assert report.value is not None
     old, new = slot(VALUE, "torque_constant"), slot(report.value, "torque_constant")
@@ -130,10 +130,10 @@ def test_a_joint_that_stood_is_refused_by_name_number_and_limit(fit):
 
 
 def test_too_few_rows_change_nothing(fit):
-    report = fit(Truth(constant=0.9), count=100)
+    report = fit(Truth(constant=0.9), count=80)
     assert report.value is None
     assert report.fitted == 0
-    assert "(limit: at least 150)" in refusals(report, 0)
+    assert "(limit: at least 100)" in refusals(report, 0)
 
 
 def test_no_rows_at_all_are_refused_too(fit):

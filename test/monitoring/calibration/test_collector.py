@@ -129,6 +129,30 @@ def test_an_event_of_the_same_tick_is_no_second_motion():
     assert np.isfinite(row[: Column.VOLTAGE]).all()
 
 
+def test_rows_beyond_the_window_go():
+    collector = NoLoadCollector(JOINTS, contact_force=4.0, window=10.0)
+    seen = []
+    for second in range(40):
+        collector.take(
+            [
+                dataclasses.replace(
+                    sample,
+                    **{
+                        name: getattr(sample, name) + second * 1000 * MS
+                        for name in ("monotonic_ns", "receipt_ns")
+                        if hasattr(sample, name)
+                    },
+                )
+                for sample in course(drives(113, temperature=np.full(2, float(second))))
+            ],
+            0.0,
+        )
+        ages = second - collector.rows()[:, Column.TEMPERATURE, 0]
+        seen.append(len(ages))
+        assert ages.max() < 10.0
+    assert min(seen[10:]) >= 5
+
+
 def test_activation_forgets_what_is_half_known_and_keeps_the_rows():
     collector = NoLoadCollector(JOINTS, contact_force=4.0)
     collector.take(course(drives(113)), 0.0)
