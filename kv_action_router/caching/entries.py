@@ -64,9 +64,9 @@ class EntryTable:
         return len(self.tasks)
 
     @property
-    def bytes_per_entry(self) -> int:
-        """Memory of the arrays of both layers for one entry, without the index's graph [bytes]."""
-        return self.tasks.bytes_per_entry + self.behaviors.bytes_per_entry
+    def largest_entry(self) -> int:
+        """Memory of the largest entry in both layers, without the index's graph [bytes]."""
+        return self.tasks.bytes_per_entry + self.behaviors.largest_value
 
     @property
     def changed(self) -> set[int]:
@@ -205,14 +205,12 @@ class EntryTable:
 
         They are not compared with each other: near-duplicates were merged when they were inserted.
         """
-        slices, rows = np.unique(keys[:, ROBOT_SLICE], axis=0, return_inverse=True)
-        first = np.zeros((len(slices), keys.shape[1]), dtype=np.float32)
-        first[:, ROBOT_SLICE] = slices
-        numbers = [
-            self.partitions.number(partition._replace(robot=self.partitions.add_robot(key)))
-            for key in first
-        ]
-        partitions = np.array(numbers, dtype=np.int32)[rows.reshape(-1)]
+        partitions = np.full(len(keys), FREE, dtype=np.int32)
+        while (left := np.flatnonzero(partitions == FREE)).size:  # robot by robot: they are few
+            first = keys[left[0]]
+            same = left[(keys[left, ROBOT_SLICE] == first[ROBOT_SLICE]).all(axis=1)]
+            robot = self.partitions.add_robot(first)
+            partitions[same] = self.partitions.number(partition._replace(robot=robot))
         self.tasks.restore(counters, keys, partitions, behaviors)
         self.go_on(int(counters[:, 0].max()), int(counters[:, 6].max()))
 

@@ -90,10 +90,10 @@ class CacheManagerNode(StageNode[CachingConfig]):
         self._obstacles = self.plane.reader(topics.OBSTACLE_SPHERES, raw=True)
         guard = CollisionGuard(model, config, self._look_for_obstacles, time.monotonic_ns)
         self._manager = CacheManager(config, model, execution, [guard])
-        size = self._manager.entries.bytes_per_entry
+        size = self._manager.entries.largest_entry
         self.get_logger().info(
-            f"room for {config.capacity} entries of {size} bytes: "
-            f"{config.capacity * size / 1e6:.1f} MB"
+            f"room for {config.capacity} entries of at most {size} bytes: "
+            f"at most {config.capacity * size / 1e6:.1f} MB"
         )
         self._stored = StoredCache(self, self._manager, config.store_path, config.robot_id)
         self._keep(StoredCache.close, self._stored)

@@ -28,7 +28,7 @@ class UnprotectedPool(SlotPool):
     """What the layers would be without the protection: a slot is reused at once, changes unseen."""
 
     def claim(self) -> int:
-        slot = self._free.pop()
+        slot = self._free.pop() if self._free else super().claim()
         self.stamp += 1
         return slot
 
@@ -61,7 +61,7 @@ class TestBehaviorLayer:
             BehaviorLayer(4, BehaviorSize(168, 34, 6, precision))
             for precision in ("double", "single")
         )
-        assert double.bytes_per_entry - single.bytes_per_entry == 168 * 4
+        assert double.largest_value - single.largest_value == 168 * 4
         value = build.behavior((0.1, -2.7, 3.1), mark=0.123456789)
         read = single.read(single.put(value))
         assert read.coefficients.dtype == np.float64
@@ -121,12 +121,12 @@ class TestCheckBehavior:
             check_behavior(None, SIZE)
 
 
-def test_bytes_per_entry_are_those_of_the_arrays() -> None:
+def test_largest_entry_is_what_the_arrays_take() -> None:
     """Key 56 x 4, partition, behavior and four counters 4 each, two of 8, a bit; and the value."""
     entries = EntryTable(10, BehaviorSize(168, 34, 6), LeastRecentlyUsed(), 0.99)
     task = 56 * 4 + 6 * 4 + 2 * 8 + 1
-    value = (168 + 34 + 6 + 7 + 1) * 8 + 4 * 4 + 1
-    assert entries.bytes_per_entry == task + value
+    value = (168 + 34 + 6 + 7 + 1) * 8 + 8
+    assert entries.largest_entry == task + value
 
 
 class TestExecutionLayer:
@@ -278,7 +278,7 @@ class TestAtomicSwap:
         key = prepare_key(build.vector())
         entries.insert(PARTITION, key, build.behavior(mark=1.0))
         half = entries.behaviors.pool.claim()
-        entries.behaviors._coefficients[half, :10] = 77.0
+        entries.behaviors.write(half, build.behavior(mark=77.0))
         row = entries.tasks.pool.claim()
         entries.tasks.index.write(row, key)
         value = read_whole(entries, key, [0], entries.tasks.index.searcher())

@@ -1,19 +1,21 @@
-"""The behavior layer: B-spline values in fixed-capacity arrays."""
+"""The behavior layer: B-spline values, a fixed number of them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from kv_action_router.caching.layers.shelves import TARGET_SIZE, Shape, Shelf, are_uniform
 from kv_action_router.caching.layers.slots import SlotPool
 from kv_action_router.caching.partitions import Numbered
 from kv_action_router.contracts import BehaviorValue, FloatArray, Pose
 from kv_action_router.errors import EntryInvalidError
 
 LARGEST_DEGREE = 9
+_NOWHERE = -1  # place of a slot that was never written
+_SHELF = 2**32  # places of one shelf
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,36 +34,28 @@ class BehaviorSize:
 
 
 class BehaviorLayer:
-    """Fixed-capacity arrays of behavior values.
+    """Behavior values in a fixed number of slots; each takes the memory that its shape needs.
 
     Invariant: a slot is written between the pool's claim and the store of the pointer to it, and
-    never while a pointer to it can be read. One thread writes, any thread reads.
+    never while a pointer to it can be read. It keeps its row on a shelf until it is claimed again,
+    so whoever read that row from then on finds the slot not intact. One thread writes, any thread
+    reads.
     """
 
     def __init__(self, capacity: int, size: BehaviorSize, pool: SlotPool | None = None) -> None:
         self.pool = pool or SlotPool(capacity)
         self.size = size
-        rows = self.pool.size
-        self._coefficients: npt.NDArray[np.floating[Any]] = np.zeros(
-            (rows, size.coefficients), dtype=size.precision
-        )
-        self._knots: FloatArray = np.zeros((rows, size.knots))
-        self._decay: FloatArray = np.zeros((rows, size.dimensions))
-        self._target: FloatArray = np.zeros((rows, 7))
-        self._has_target: npt.NDArray[np.bool_] = np.zeros(rows, dtype=np.bool_)
-        self._phase: FloatArray = np.zeros(rows)
-        self._degree: npt.NDArray[np.int32] = np.zeros(rows, dtype=np.int32)
-        self._length: npt.NDArray[np.int32] = np.zeros(rows, dtype=np.int32)
-        self._subtask: npt.NDArray[np.int32] = np.zeros(rows, dtype=np.int32)
-        self._columns: npt.NDArray[np.int32] = np.zeros(rows, dtype=np.int32)
-        self._subtasks: Numbered[str] = Numbered()
-        self._column_sets: Numbered[tuple[str, ...]] = Numbered()
+        self._shapes: Numbered[Shape] = Numbered()
+        self._shelves: list[Shelf] = []
+        # Shelf and row of each slot in one number: a reader never sees one without the other.
+        self._places: npt.NDArray[np.int64] = np.full(self.pool.size, _NOWHERE, dtype=np.int64)
 
     @property
-    def bytes_per_entry(self) -> int:
-        """Memory of one value [bytes]."""
-        arrays = (self._coefficients, self._knots, self._decay, self._target)
-        return sum(array.strides[0] for array in arrays) + 8 + 1 + 4 * 4
+    def largest_value(self) -> int:
+        """Memory of the largest value that there is room for [bytes]."""
+        numbers = 1 + self.size.dimensions + TARGET_SIZE + self.size.knots
+        coefficients = self.size.coefficients * np.dtype(self.size.precision).itemsize
+        return self._places.itemsize + 8 * numbers + coefficients
 
     def put(self, value: BehaviorValue) -> int:
         """Write a checked value into a free slot; return the slot, which no pointer names yet."""
@@ -71,19 +65,18 @@ class BehaviorLayer:
 
     def write(self, slot: int, value: BehaviorValue) -> None:
         """Write a checked value into a slot that nobody can see."""
-        length, columns = value.coefficients.shape
-        self._subtask[slot] = self._subtasks.number(value.subtask)
-        self._columns[slot] = self._column_sets.number(tuple(value.dimensions))
-        self._degree[slot] = value.degree
-        self._length[slot] = length
-        self._knots[slot, : len(value.knots)] = value.knots
-        self._coefficients[slot, : length * columns] = np.ravel(value.coefficients)
-        self._phase[slot] = value.phase
-        self._decay[slot, :columns] = value.decay
-        self._has_target[slot] = value.target is not None
+        target = None
         if value.target is not None:
-            self._target[slot, :3] = value.target.position
-            self._target[slot, 3:] = value.target.orientation
+            target = np.concatenate((value.target.position, value.target.orientation))[None]
+        self._write(
+            np.array([slot]),
+            value,
+            np.asarray(value.knots)[None],
+            np.ravel(value.coefficients)[None],
+            np.array([value.phase]),
+            np.asarray(value.decay)[None],
+            target,
+        )
 
     def restore(
         self,
@@ -104,47 +97,74 @@ class BehaviorLayer:
             decay: (r, d).
             target: position and quaternion (r, 7); None = they act on none.
         """
-        slots = np.array([self.pool.claim() for _ in range(len(knots))], dtype=np.int32)
-        self._subtask[slots] = self._subtasks.number(shape.subtask)
-        self._columns[slots] = self._column_sets.number(tuple(shape.dimensions))
-        self._degree[slots], self._length[slots] = shape.degree, len(shape.coefficients)
-        for table, rows in (
-            (self._knots, knots),
-            (self._coefficients, coefficients),
-            (self._decay, decay),
-        ):
-            table[slots, : rows.shape[1]] = rows
-        self._phase[slots] = phase
-        self._has_target[slots] = target is not None
-        if target is not None:
-            self._target[slots] = target
-        return slots
+        slots = self.pool.claim_all(len(knots))
+        self._write(slots, shape, knots, coefficients, phase, decay, target)
+        return slots.astype(np.int32)
 
     def read(self, slot: int) -> BehaviorValue:
         """Return a copy of a value; ask the pool afterwards whether the slot is still intact."""
-        columns = self._column_sets[int(self._columns[slot])]
-        length, degree = int(self._length[slot]), int(self._degree[slot])
-        width = len(columns)
-        coefficients = self._coefficients[slot, : length * width].astype(np.float64)
-        # A value that is torn may not fit together: the caller finds out, this must not raise.
-        coefficients.resize((length, width), refcheck=False)
-        target = None
-        if self._has_target[slot]:
-            target = Pose(self._target[slot, :3].copy(), self._target[slot, 3:].copy())
-        return BehaviorValue(
-            subtask=self._subtasks[int(self._subtask[slot])],
-            dimensions=columns,
-            degree=degree,
-            knots=self._knots[slot, : length + degree + 1].copy(),
-            coefficients=coefficients,
-            phase=float(self._phase[slot]),
-            decay=self._decay[slot, :width].copy(),
-            target=target,
-        )
+        number, row = divmod(self._places.item(slot), _SHELF)
+        return self._shelves[number].read(row)
 
     def release(self, slot: int) -> None:
         """Give a value's slot back; no pointer to it may be left."""
         self.pool.release(slot)
+
+    # --- inside ---
+
+    def _write(
+        self,
+        slots: npt.NDArray[np.intp],
+        like: BehaviorValue,
+        knots: FloatArray,
+        coefficients: FloatArray,
+        phase: FloatArray,
+        decay: FloatArray,
+        target: FloatArray | None,
+    ) -> None:
+        """Write values into slots that nobody can see; arguments as of :meth:`restore`."""
+        points = len(like.coefficients)
+        uniform = are_uniform(knots, points, like.degree)
+        head = [phase[:, None], decay] if target is None else [phase[:, None], decay, target]
+        for is_uniform in (True, False):
+            chosen = np.flatnonzero(uniform == is_uniform)
+            if not chosen.size:
+                continue
+            shape = Shape(
+                like.subtask,
+                tuple(like.dimensions),
+                like.degree,
+                points,
+                target is not None,
+                is_uniform,
+            )
+            tail = knots[:, -1:] if is_uniform else knots
+            numbers = np.concatenate([*head, tail], axis=1)
+            self._stand(slots[chosen], shape, numbers[chosen], coefficients[chosen])
+
+    def _stand(
+        self,
+        slots: npt.NDArray[np.intp],
+        shape: Shape,
+        numbers: FloatArray,
+        coefficients: FloatArray,
+    ) -> None:
+        """Write values of one shape; those slots that have no row on its shelf get one."""
+        number = self._number(shape)
+        shelves, places = self._shelves, self._places[slots]
+        elsewhere = places // _SHELF != number
+        for place in places[elsewhere & (places != _NOWHERE)].tolist():
+            shelves[place // _SHELF].give_back(place % _SHELF)
+        places[elsewhere] = number * _SHELF + shelves[number].take(int(elsewhere.sum()))
+        shelves[number].write(places % _SHELF, numbers, coefficients)
+        self._places[slots] = places
+
+    def _number(self, shape: Shape) -> int:
+        """Return the number of the shelf for a shape, made if need be."""
+        number = self._shapes.number(shape)
+        if number == len(self._shelves):
+            self._shelves.append(Shelf(shape, self.size.precision))
+        return number
 
 
 def check_behavior(value: BehaviorValue | None, size: BehaviorSize) -> BehaviorValue:

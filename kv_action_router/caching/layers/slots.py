@@ -28,12 +28,13 @@ class SlotPool:
         self.size = capacity + SPARE
         self.stamp = 0
         self._claimed_at: npt.NDArray[np.int64] = np.zeros(self.size, dtype=np.int64)
-        self._free: deque[int] = deque(range(self.size))
+        self._unused = 0  # slots from here on were never given out
+        self._free: deque[int] = deque()
 
     @property
     def used(self) -> int:
         """Slots that are claimed."""
-        return self.size - len(self._free)
+        return self._unused - len(self._free)
 
     def claim(self) -> int:
         """Return a free slot for writing.
@@ -41,12 +42,30 @@ class SlotPool:
         Raises:
             IndexError: there is none; the caller keeps to the capacity.
         """
-        slot = self._free.popleft()
+        if self._unused < self.size:
+            slot = self._unused
+            self._unused += 1
+        else:
+            slot = self._free.popleft()
         # The slot is marked before the stamp moves: a reader that starts in between takes the slot
         # for changed, which costs it one more look, never a torn value.
         self._claimed_at[slot] = self.stamp + 1
         self.stamp += 1
         return slot
+
+    def claim_all(self, count: int) -> npt.NDArray[np.intp]:
+        """Return so many free slots for writing (count,).
+
+        Raises:
+            IndexError: there are not so many; the caller keeps to the capacity.
+        """
+        fresh = min(count, self.size - self._unused)
+        slots = np.arange(self._unused, self._unused + count, dtype=np.intp)
+        slots[fresh:] = [self._free.popleft() for _ in range(count - fresh)]
+        self._unused += fresh
+        self._claimed_at[slots] = self.stamp + 1  # first, as in :meth:`claim`
+        self.stamp += 1
+        return slots
 
     def release(self, slot: int) -> None:
         """Give a slot back; it must not be visible to readers any more."""

@@ -128,8 +128,7 @@ class TaskLayer:
             partitions: (r,).
             behaviors: slots in the behavior layer, or ``NO_BEHAVIOR`` (r,).
         """
-        places = [self.pool.claim() for _ in range(len(counters))]
-        slots = np.array(places, dtype=np.intp)
+        slots = self.pool.claim_all(len(counters))
         self.index.write_all(slots, keys)
         self.behavior[slots] = behaviors
         self.entry_id[slots], self._version[slots] = counters[:, 0], counters[:, 1]
@@ -137,7 +136,7 @@ class TaskLayer:
         self.failures_in_row[slots], self.confident[slots] = counters[:, 4], counters[:, 5]
         self.last_used[slots] = counters[:, 6]
         self.index.publish_all(slots, partitions)
-        self.slots.update(zip(counters[:, 0].tolist(), places, strict=True))
+        self.slots.update(zip(counters[:, 0].tolist(), slots.tolist(), strict=True))
 
     def remove(self, entry_id: int) -> None:
         """Let nobody find the entry any more."""

@@ -57,10 +57,11 @@ class Loader:
         if isinstance(layout, str):
             refused += [(row, layout) for row in rows]
             return 0
-        fitting = [row for row in rows if len(row[8]) == layout.size]
+        size = layout.size
+        fitting = [row for row in rows if len(row[8]) == size]
         if len(fitting) < len(rows):
-            reason = f"numbers must be {layout.size} bytes"
-            refused += [(row, reason) for row in rows if len(row[8]) != layout.size]
+            reason = f"numbers must be {size} bytes"
+            refused += [(row, reason) for row in rows if len(row[8]) != size]
         if not fitting:
             return 0
         block, bad = sift(read_block(layout, fitting), fitting, self._entries.behaviors.size)

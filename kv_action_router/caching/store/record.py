@@ -219,8 +219,8 @@ def checksum(fields: tuple[Any, ...]) -> int:
         EntryInvalidError: a column has a type or size that no entry has.
     """
     try:
-        head = _COUNTERS.pack(*fields[:7]) + fields[7]
-        return zlib.crc32(fields[8], zlib.crc32(head))
+        head = zlib.crc32(_COUNTERS.pack(*fields[:7]))
+        return zlib.crc32(fields[8], zlib.crc32(fields[7], head))
     except (struct.error, TypeError) as error:
         raise EntryInvalidError("row must hold seven integers and two pieces of bytes") from error
 
