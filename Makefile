@@ -1,8 +1,10 @@
 # Two commands set everything up and run it: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-crash test-faults bench lint clean
+.PHONY: help setup build demo test test-crash test-faults bench train-encoder evaluate lint clean
 
 CYCLES ?= 20
+# Whose target the perception network is trained on.
+CELL ?= touch
 # The floor is measured by the pipeline's benchmark, beside what is compared with it.
 BENCHMARKS := loop pipeline replan bandwidth startup reaction throughput episode match hit_rate policy seams services node_kills
 ARGUMENTS_node_kills := --kills 2
@@ -40,6 +42,15 @@ bench: setup  ## Benchmarks, half an hour; build/reports/bench/report.html (CHEC
 	  || failed=1;) \
 	.venv/bin/python benchmarks/report.py --since $$since $(if $(CHECK),--check) || failed=1; \
 	exit $$failed
+
+train-encoder: setup  ## Train the perception network of a cell, minutes (CELL=touch TRAIN_ARGS=...)
+	@tools/setup.sh learning
+	@MUJOCO_GL=egl .venv-bench/bin/python -P -m kv_action_router.cli.train_encoder \
+	  --cell $(CELL) $(TRAIN_ARGS)
+
+evaluate: setup  ## Errors of the shipped network; build/reports/encoder.json (CELL=touch CHECK=1)
+	@MUJOCO_GL=egl $(PYTHON_OF_WORKSPACE) -m kv_action_router.cli.evaluate_encoder \
+	  --cell $(CELL) $(if $(CHECK),--check) $(EVALUATE_ARGS)
 
 lint:  ## Style, format, types, layers
 	@tools/setup.sh lint

@@ -95,6 +95,17 @@ class Trigger(IntEnum):
     JOINT_STATE = 2
 
 
+class Sight(IntEnum):
+    """What the newest image says of the target (``TaskKey.SIGHT_*``)."""
+
+    UNKNOWN = 0  # no image yet
+    SEEN = 1
+    HIDDEN = 2  # something is like the target, but too little is visible to say where it is
+    ABSENT = 3  # nothing in view is like the target; it may be hidden altogether
+    NO_DEPTH = 4  # the depth image has no valid point
+    CAMERA_MOVED = 5  # the work surface is not where the camera's pose says
+
+
 class MissReason(IntEnum):
     """Why there is no hit (``CacheMatch.MISS_*``)."""
 
@@ -326,6 +337,7 @@ class TargetEstimate:
 class TaskKey:
     """Present situation as a key (``TaskKey``). ``vector`` is float32 (64,); ages in s.
 
+    ``target_sight`` is of the newest image; a target that is not seen is held for a while.
     ``odometry_confidence`` is the share that the odometry has, 0 to 1; NaN = there is none.
     """
 
@@ -339,6 +351,7 @@ class TaskKey:
     masked_inputs: int
     joints: JointSample
     odometry_confidence: float = math.nan
+    target_sight: Sight = Sight.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@
 #   tools/setup.sh                  everything that running and testing need (make setup)
 #   tools/setup.sh lint             also the tools of `make lint`
 #   tools/setup.sh bench            what `make bench` compares with, in .venv-bench
+#   tools/setup.sh learning         what `make train-encoder` needs, in .venv-bench
 #   tools/setup.sh plain-build DIR  colcon build without symbolic links, into DIR (tests)
 #   tools/setup.sh install-command  print the command that installs what the machine lacks, if any
 #   tools/setup.sh install-missing  run that command (CI)
@@ -150,30 +151,36 @@ set_up_lint_tools() {
   echo "$wanted" >"$environment/lint-stamp"
 }
 
-# What the benchmarks compare this package with stays out of the environment: gigabytes, and other
-# versions than ours would be allowed. It sees the environment's packages. A benchmark whose comparison
-# is not there says so, so that a failure here ends nothing.
-set_up_comparisons() {
-  local comparisons=$checkout/.venv-bench wanted free
-  wanted=$(hash_of "$checkout/requirements/bench.txt" "$environment/stamp")
-  stamp_is "$comparisons/stamp" "$wanted" && return
-  free=$(df --output=avail -BG "$checkout" | tr -dc 0-9)
-  if ((free < 12)); then
-    say "no comparisons: $comparisons takes 6 GB, $free GB are free"
-    return
+# Torch, and what the benchmarks compare this package with, stay out of the environment: gigabytes,
+# and other versions than ours would be allowed. They see the environment's packages.
+#
+#   set_up_beside learning   what trains the perception network
+#   set_up_beside bench      that, and what is compared with
+set_up_beside() {
+  local purpose=$1 beside=$checkout/.venv-bench wanted made_for free files=(learning)
+  [[ $purpose == bench ]] && files+=(bench)
+  files=("${files[@]/#/$checkout/requirements/}")
+  files=("${files[@]/%/.txt}")
+  made_for=$(hash_of "$environment/made-for" "$environment/made-with")
+  wanted="$made_for $(hash_of "${files[@]}")"
+  stamp_is "$beside/stamp-$purpose" "$wanted" && return
+  if ! stamp_is "$beside/made-for" "$made_for"; then
+    free=$(df --output=avail -BG "$checkout" | tr -dc 0-9)
+    if ((free < 12)); then
+      say "$beside takes 6 GB, $free GB are free" >&2
+      return 1
+    fi
+    say "making $beside"
+    "$environment/bin/python" -m venv --clear "$beside"
+    local site_packages
+    site_packages=$(cd "$beside" && echo lib/python3.*/site-packages)
+    echo "import site; site.addsitedir('$environment/$site_packages')" \
+      >"$beside/$site_packages/zz_environment.pth"
+    echo "$made_for" >"$beside/made-for"
   fi
-  say "installing what is compared with into $comparisons"
-  "$environment/bin/python" -m venv --clear "$comparisons"
-  local site_packages
-  site_packages=$(cd "$comparisons" && echo lib/python3.*/site-packages)
-  echo "import site; site.addsitedir('$environment/$site_packages')" \
-    >"$comparisons/$site_packages/zz_environment.pth"
-  if logged install-bench "$comparisons/bin/python" -m pip install \
-    -r "$checkout/requirements/bench.txt"; then
-    echo "$wanted" >"$comparisons/stamp"
-  else
-    say "not all comparisons are there: their rows in the report will say so"
-  fi
+  say "installing into $beside: ${files[*]##*/}"
+  logged "install-$purpose" "$beside/bin/python" -m pip install "${files[@]/#/-r}" || return
+  echo "$wanted" >"$beside/stamp-$purpose"
 }
 
 # --- the workspace -------------------------------------------------------------------------------
@@ -279,11 +286,15 @@ main() {
     [[ $task == lint ]] && set_up_lint_tools
     set_up_workspace
     ;;
-  bench)
+  bench | learning)
     mkdir -p "$workspace"
     exec 9>"$workspace/lock-bench" # not the workspace's: gigabytes take minutes
     flock 9
-    set_up_comparisons
+    if ! set_up_beside "$task"; then
+      [[ $task == bench ]] || return 1
+      # a benchmark whose comparison is not there says so
+      say "not all comparisons are there: their rows in the report will say so"
+    fi
     ;;
   plain-build)
     local folder

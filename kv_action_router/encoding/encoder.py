@@ -24,6 +24,7 @@ from kv_action_router.contracts import (
     TARGET_SLICE,
     FloatArray,
     ObstacleSpheres,
+    Sight,
     TargetEstimate,
     TaskKey,
     TaskState,
@@ -40,7 +41,7 @@ from kv_action_router.encoding.inputs import BodyInputs
 from kv_action_router.encoding.joints import JointMerger
 from kv_action_router.encoding.obstacles import ObstacleFinder
 from kv_action_router.encoding.odometry import OdometryEvent, OdometrySample
-from kv_action_router.encoding.perception import Perception, Sight
+from kv_action_router.encoding.perception import Perception
 from kv_action_router.encoding.robot import Robot
 from kv_action_router.encoding.scene_name import SceneClassifier, check_scene, load_scenes
 from kv_action_router.encoding.target_hold import TargetHold
@@ -283,6 +284,7 @@ class KeyEncoder:
             masked_inputs=int(masked),
             joints=sample,
             odometry_confidence=math.nan if displacement is None else trust,
+            target_sight=Sight.UNKNOWN if self.perception is None else self.perception.sight,
         )
 
     def _robot_spheres(self, now_ns: int) -> FloatArray | None:

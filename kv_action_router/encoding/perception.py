@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from enum import Enum
 from operator import itemgetter
 from typing import Any
 
@@ -28,7 +27,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from kv_action_router.contracts import TargetEstimate
+from kv_action_router.contracts import Sight, TargetEstimate
 from kv_action_router.encoding.camera import Camera
 from kv_action_router.encoding.disc import DiscLocator
 from kv_action_router.encoding.images import ColorImage, DepthImage, valid_depth
@@ -39,16 +38,6 @@ _STEP = 2  # [px] of the first look, both ways
 _MARGIN = 8  # [px] around what the first look found
 
 _Box = tuple[slice, slice]
-
-
-class Sight(Enum):
-    """What the newest image says about the target."""
-
-    SEEN = "seen"
-    ABSENT = "absent"  # nothing in view is like the target; it may be hidden altogether
-    HIDDEN = "hidden"  # something is, but too little of it is visible to say where it is
-    NO_DEPTH = "no depth"  # the depth image has no valid point at all
-    CAMERA_MOVED = "camera moved"  # the work surface is not where the camera's pose says
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from kv_action_router.contracts import (
     TARGET_SLICE,
     Decision,
     DecisionReason,
+    Sight,
     TaskState,
     TaskStatus,
     Trigger,
@@ -40,7 +41,6 @@ from kv_action_router.encoding.config import EncoderConfig
 from kv_action_router.encoding.encoder import KeyEncoder
 from kv_action_router.encoding.images import decode_color
 from kv_action_router.encoding.odometry import OdometryEvent, OdometrySample
-from kv_action_router.encoding.perception import Sight
 from kv_action_router.encoding.warm_up import warm_up
 from kv_action_router.errors import ImageError, InputError, MissingJointsError
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from encoding_builders import CAMERA, CENTER, CONFIG, hide, look, pixel_of
 
+from kv_action_router.contracts import Sight
+from kv_action_router.encoding.perception import TargetPerception, hue_bands
 from kv_action_router.encoding.perception_config import TargetConfig
-from kv_action_router.encoding.perception import Sight, TargetPerception, hue_bands
 from kv_action_router.errors import ImageError
 
 

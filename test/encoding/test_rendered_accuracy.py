@@ -7,10 +7,10 @@ import mujoco
 import numpy as np
 import pytest
 
+from kv_action_router.contracts import Sight
 from kv_action_router.encoding.camera import Camera, Intrinsics
 from kv_action_router.encoding.config import EncoderConfig
 from kv_action_router.encoding.encoder import KeyEncoder, Origin
-from kv_action_router.encoding.perception import Sight
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.simulation.config import SimulationConfig
 from kv_action_router.simulation.scene import CAMERA, TARGET_BODY, build_scene

@@ -26,9 +26,15 @@ ROSDEP_KEYS = {
     "yaml": "python3-yaml",
 }
 # rosdep's index has no key for these: pip brings them, from requirements/runtime.txt.
-ONLY_PIP = {"mujoco": "mujoco", "ruckig": "ruckig", "threadpoolctl": "threadpoolctl"}
+ONLY_PIP = {
+    "mujoco": "mujoco",
+    "onnxruntime": "onnxruntime",
+    "ruckig": "ruckig",
+    "threadpoolctl": "threadpoolctl",
+}
 OPTIONAL = {
     "cv_bridge",  # offered where a ROS installation has it, replaced by our own converter where not
+    "torch",  # trains the perception network; requirements/learning.txt
     "usearch",  # for caches of more than 100,000 entries; requirements/scale.txt
 }
 # Needed without being imported from Python.

@@ -115,6 +115,7 @@ def keys(draw):
         masked_inputs=draw(U32),
         joints=carried_joints(decision, c.Trigger.JOINT_STATE),
         odometry_confidence=draw(SINGLE),
+        target_sight=draw(st.sampled_from(c.Sight)),
     )
 
 

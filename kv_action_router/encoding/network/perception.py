@@ -21,6 +21,7 @@ from kv_action_router.contracts import (
     Float32Array,
     FloatArray,
     Pose,
+    Sight,
     TargetEstimate,
 )
 from kv_action_router.encoding.camera import Camera
@@ -36,7 +37,7 @@ from kv_action_router.encoding.network.pictures import (
     write_overview,
 )
 from kv_action_router.encoding.network.runner import Network
-from kv_action_router.encoding.perception import Perception, Sight
+from kv_action_router.encoding.perception import Perception
 from kv_action_router.encoding.perception_config import TargetConfig
 from kv_action_router.encoding.plain_view import window_in_plain_view
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kv_action_router import contracts
-from kv_action_router.contracts import Decision, JointSample, Stage, Trigger
+from kv_action_router.contracts import Decision, JointSample, Sight, Stage, Trigger
 from kv_action_router.msg import CacheMatch, TaskKey
 from kv_action_router.ros.conversions.decision import decision_from_msg, decision_to_msg
 from kv_action_router.ros.conversions.fields import (
@@ -26,6 +26,7 @@ def key_to_msg(key: contracts.TaskKey, msg: TaskKey | None = None) -> TaskKey:
     msg.trigger = int(key.trigger)
     copy_vector(key.vector, msg.key, "key")
     msg.target_valid = key.target is not None
+    msg.target_sight = int(key.target_sight)
     target_to_msg(key.target, msg.target)
     msg.target_age = float(key.target_age)
     msg.scene_age = float(key.scene_age)
@@ -43,7 +44,7 @@ def key_from_msg(msg: TaskKey) -> contracts.TaskKey:
     publication of the key less ``body_age``; their efforts are not sent and come back as NaN.
 
     Raises:
-        InputError: unknown trigger, or arrays of unequal size.
+        InputError: unknown trigger or sight, or arrays of unequal size.
     """
     decision = decision_from_msg(msg.decision)
     trigger = enum_from_field(Trigger, msg.trigger, "trigger")
@@ -63,6 +64,7 @@ def key_from_msg(msg: TaskKey) -> contracts.TaskKey:
         masked_inputs=msg.masked_inputs,
         joints=carried_joints_from_msg(msg, receipt, decision, trigger),
         odometry_confidence=msg.odometry_confidence,
+        target_sight=enum_from_field(Sight, msg.target_sight, "target_sight"),
     )
 
 

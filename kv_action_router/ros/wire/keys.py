@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kv_action_router import contracts
-from kv_action_router.contracts import JointSample, Pose, Stage, TargetEstimate, Trigger
+from kv_action_router.contracts import JointSample, Pose, Sight, Stage, TargetEstimate, Trigger
 from kv_action_router.errors import InputError
 from kv_action_router.msg import TaskKey
 from kv_action_router.ros.conversions.fields import enum_from_field
@@ -35,6 +35,7 @@ _OWN = (
     "body_age",
     "masked_inputs",
     "odometry_confidence",
+    "target_sight",
 )
 _NAMES = (*decisions.NAMES, *_OWN, *TARGET, *JOINTS)
 _OWN_AT = decisions.SIZE
@@ -43,6 +44,7 @@ _JOINTS_AT = _TARGET_AT + len(TARGET)
 ARRAYS = ("key", "target.covariance", "joint_position", "joint_velocity")
 _NO_COVARIANCE = np.zeros(36)
 _TRIGGERS = {int(trigger): trigger for trigger in Trigger}
+_SIGHTS = {int(sight): sight for sight in Sight}
 
 
 class KeyWriter:
@@ -63,6 +65,7 @@ class KeyWriter:
                 key.body_age,
                 key.masked_inputs,
                 key.odometry_confidence,
+                key.target_sight,
                 *target_values(key.target),
                 key.joints.names,
                 key.joints.position,
@@ -81,12 +84,14 @@ class KeyReader:
         """Return the key of a serialized message; see ``conversions.key_from_msg``.
 
         Raises:
-            InputError: not complete, unknown trigger, or arrays of unequal size.
+            InputError: not complete, unknown trigger or sight, or arrays of unequal size.
         """
         v = self._reader.read(data)
         assert v is not None  # a key holds no sequence of messages
         decision = decisions.decision(v)
-        trigger_id, vector, target_age, scene_age, body_age, masked, trust = v[_OWN_AT:_TARGET_AT]
+        (trigger_id, vector, target_age, scene_age, body_age, masked, trust, sight) = v[
+            _OWN_AT:_TARGET_AT
+        ]
         trigger = trigger_of(trigger_id)
         receipt = decision.trigger_monotonic_ns
         if trigger is Trigger.IMAGE:
@@ -105,6 +110,7 @@ class KeyReader:
             masked_inputs=masked,
             joints=joints_of(v[_JOINTS_AT:], receipt, stamp),
             odometry_confidence=trust,
+            target_sight=_SIGHTS.get(sight) or enum_from_field(Sight, sight, "target_sight"),
         )
 
 
