@@ -51,7 +51,8 @@ class Clutter:
         """Take hold of a scene that :func:`add_clutter` has prepared."""
         self._model, self._data, self._generator = model, data, generator
         self._change = config.light_change
-        self._x, self._y = config.target_x, config.target_y
+        self._low = np.array((config.target_x[0], config.target_y[0]))
+        self._high = np.array((config.target_x[1], config.target_y[1]))
         self._lamp = np.array(model.light_diffuse)
         self._mocap = [
             int(model.body_mocapid[model.body(f"{_NAME}{index}").id])
@@ -67,7 +68,7 @@ class Clutter:
             )
         for mocap in self._mocap:
             for _ in range(_ATTEMPTS):
-                place = np.array([generator.uniform(*self._x), generator.uniform(*self._y)])
+                place = generator.uniform(self._low, self._high)
                 if np.linalg.norm(place - target[:2]) > _APART:
                     break
             else:

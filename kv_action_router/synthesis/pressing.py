@@ -58,7 +58,10 @@ class Pressing:
         end = measured + self._gains() * (jacobian[:3].T @ (axis * goal.press))
         end += _moved(jacobian, way)
         if isinstance(goal, SearchGoal):
-            end += _moved(jacobian, _spiral(goal, np.ones(1))[0])
+            # A tip that was sent straight down has slid since it stands on something.
+            slid = model.forward(start)[0] - model.forward(measured)[0]
+            slid -= (slid @ axis) * axis
+            end += _moved(jacobian, slid + _spiral(goal, np.ones(1))[0])
         end = np.where(model.spindles, measured, end)
         if isinstance(goal, TurnGoal):
             joint = self._spindle(goal)

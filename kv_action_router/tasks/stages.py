@@ -53,7 +53,7 @@ class PressGoal(TipGoal):
 
 @dataclass(frozen=True, slots=True)
 class SearchGoal(PressGoal):
-    """Search across the tool's axis, on a spiral of Archimedes around where the tip is.
+    """Search across the tool's axis, on a spiral of Archimedes around where the tip was sent.
 
     Attributes:
         radius: of the area that is searched [m].
