@@ -52,6 +52,9 @@ class Load(NamedTuple):
 class MotionLimits:
     """Position [rad], velocity, acceleration and jerk limits, each (n,), in the model's order.
 
+    Attributes:
+        own: the robot's limits that these are shares of; None = these are the robot's own.
+
     Raises:
         RobotModelError: naming the joint whose limit is missing, zero, negative or inverted.
     """
@@ -62,6 +65,7 @@ class MotionLimits:
     velocity: FloatArray
     acceleration: FloatArray
     jerk: FloatArray
+    own: MotionLimits | None = dataclasses.field(default=None, repr=False, compare=False)
     _rates: FloatArray = dataclasses.field(
         init=False, repr=False, compare=False
     )  # the last three (3, n)
@@ -118,17 +122,31 @@ class MotionLimits:
             self.velocity * velocity,
             self.acceleration * acceleration,
             self.jerk * jerk,
+            self.own or self,
         )
 
     def including(self, velocity: FloatArray, acceleration: FloatArray) -> MotionLimits:
         """Return limits widened to a state that is already there (of a faster stage before)."""
-        return MotionLimits(
-            self.names,
-            self.lower,
-            self.upper,
-            np.maximum(self.velocity, 1.02 * np.abs(velocity)),
-            np.maximum(self.acceleration, 1.02 * np.abs(acceleration)),
-            self.jerk,
+        return dataclasses.replace(
+            self,
+            velocity=np.maximum(self.velocity, 1.02 * np.abs(velocity)),
+            acceleration=np.maximum(self.acceleration, 1.02 * np.abs(acceleration)),
+        )
+
+    def leaving(self, velocity: FloatArray, acceleration: FloatArray) -> MotionLimits:
+        """Return limits of a motion that begins in another one.
+
+        It must end what is under way, and that may have used the robot's own acceleration and jerk
+        (an arm that brakes): these count then, not the shares that are kept for calm.
+        """
+        if not acceleration.any():
+            return self.including(velocity, acceleration)
+        own = self.own or self
+        return dataclasses.replace(
+            self,
+            velocity=np.maximum(self.velocity, 1.1 * np.abs(velocity)),
+            acceleration=np.maximum(own.acceleration, 1.05 * np.abs(acceleration)),
+            jerk=own.jerk,
         )
 
     def load(self, velocity: FloatArray, acceleration: FloatArray, jerk: FloatArray) -> Load:

@@ -160,13 +160,19 @@ def reanchor(
         shape = motion.remainder(0.0, size)  # on coarse knots nothing fades soon
     first = max(shape.duration, SHORTEST_JOINED)
     allowed = limits.including(start.velocity, start.acceleration)
-    try:
-        whole = slow_down(
-            lambda duration: joined(shape, start, end, duration),
-            first,
-            allowed,
-            max(longest, first),
+
+    def join(within: MotionLimits) -> Motion:
+        longest_allowed = max(longest, first)
+        return slow_down(
+            lambda duration: joined(shape, start, end, duration), first, within, longest_allowed
         )
+
+    try:
+        try:
+            whole = join(allowed)
+        except LimitError:
+            allowed = limits.leaving(start.velocity, start.acceleration)
+            whole = join(allowed)
     except LimitError as error:
         raise ReanchorError(f"cached motion cannot be joined: {error}") from error
     return faded(shape, whole, start, end, allowed)

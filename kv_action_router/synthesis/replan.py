@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable
 
@@ -27,8 +28,13 @@ from kv_action_router.synthesis.spline import Motion, MotionState, fit_motion
 from kv_action_router.tasks.stages import PressGoal, TargetGoal
 
 ATTEMPTS = 5
-CALMER = 0.8  # factor on acceleration and jerk after a fit that left the limits
-FIT_JERK = 0.5  # a spline fitted to a piecewise constant jerk overshoots it
+CALMER = 0.64  # factor on the speed of a line that left the limits
+# A spline fitted to the fastest way rings where that way's jerk steps. So these shares of the
+# limits are planned with first, and less of the limit that was left.
+FIT_SPEED, FIT_RATE, FIT_JERK = 0.99, 0.97, 0.5
+RINGING = 1.02  # share of the speed limit
+SHORTEST = 0.05  # [s] tried first for a way without a cruise
+SHORTEST_CRUISE = 0.01  # [s]
 SHORTEST_LINE = 1.0e-4  # [m]
 LINE_CHECKS = np.array([0.2, 0.35, 0.5, 0.65, 0.8])  # shares of the duration
 
@@ -70,9 +76,8 @@ class ReplanSource:
             LimitError: no motion keeps the limits.
             CollisionError: the motion would touch something, and no way around was found.
         """
-        limits = self._stage_limits(request.stage.velocity_scale).including(
-            request.start.velocity, request.start.acceleration
-        )
+        calm = self._stage_limits(request.stage.velocity_scale)
+        limits = calm.leaving(request.start.velocity, request.start.acceleration)
         limits.check_positions(request.start.position[None, :])
         tip = tip_goal(request.stage, request.target)
         if isinstance(request.stage.goal, PressGoal):
@@ -83,7 +88,7 @@ class ReplanSource:
             return motion
         if isinstance(request.stage.goal, TargetGoal) and request.stage.goal.line:
             assert tip is not None
-            motion = self._straight(request, tip, request.stage.goal, limits)
+            motion = self._straight(request, tip, request.stage.goal, calm)
             if self._clearance is not None:
                 self._clearance.check(motion, request)
             return motion
@@ -92,7 +97,7 @@ class ReplanSource:
         else:
             goal = self._model.solve_ik(tip, None, request.start.position)
         goal = spindle_end(self._model, goal, self._measured(request))
-        motion = self._free(request.start, goal, limits)
+        motion = self._free(request.start, goal, calm)
         if self._clearance is None or self._detours is None:
             return motion
         touch = self._clearance.first_touch(motion, request)
@@ -118,57 +123,68 @@ class ReplanSource:
             )
         return limits
 
-    def _free(self, start: MotionState, goal: FloatArray, limits: MotionLimits) -> Motion:
+    def _free(self, start: MotionState, goal: FloatArray, calm: MotionLimits) -> Motion:
         """Plan in joint space, as fast as the limits allow."""
         shifting = self._model.continuous & ~self._model.spindles
         turned = goal + whole_turns(goal, start.position, shifting)
+        limits = calm.leaving(start.velocity, start.acceleration)
         size = self._config.coefficients
         samples = basis(size).samples
-        calm = 1.0
+        speed, rate, jerk, duration = FIT_SPEED, FIT_RATE, FIT_JERK, 0.0
         for _ in range(ATTEMPTS):
-            duration = self._joints.solve(start, turned, limits.scaled(1.0, calm, FIT_JERK * calm))
-            if duration < 0.01:
-                return self._short(start, turned, limits)
-            motion = fit_motion(
-                self._joints.positions(samples),
-                start,
-                MotionState.at_rest(turned),
-                duration,
-                size,
+            tried = dataclasses.replace(
+                calm,
+                velocity=np.maximum(calm.velocity * speed, np.abs(start.velocity)),
+                acceleration=np.maximum(calm.acceleration * rate, np.abs(start.acceleration)),
+                jerk=limits.jerk * jerk,
             )
-            if within(load_of(motion, limits)):
+            duration = self._joints.solve(start, turned, tried)
+            if duration < SHORTEST_CRUISE:
+                break
+            end = MotionState.at_rest(turned)
+            motion = fit_motion(self._joints.positions(samples), start, end, duration, size)
+            load = load_of(motion, limits)
+            if within(load):
                 return motion
-            calm *= CALMER
-        return self._short(start, turned, limits, duration)
+            if load.velocity > RINGING and not start.acceleration.any():
+                # The spline cannot follow so short a ramp to the cruise; one that ends another
+                # motion must be short.
+                rate, jerk = 0.5 * rate, 0.25 * jerk
+                continue
+            speed *= min(1.0, FIT_SPEED / load.velocity)
+            rate *= min(1.0, FIT_RATE / load.acceleration)
+            jerk *= min(1.0, FIT_RATE / load.jerk)
+        return self._short(start, turned, limits, max(duration, SHORTEST))
 
     def _short(
-        self, start: MotionState, goal: FloatArray, limits: MotionLimits, duration: float = 0.05
+        self, start: MotionState, goal: FloatArray, limits: MotionLimits, duration: float
     ) -> Motion:
         """Plan the least-jerk polynomial, for ways that are too short to have a cruise."""
         shape = Motion.uniform(np.tile(goal, (self._config.coefficients, 1)), 1.0)
         return slow_down(lambda length: joined(shape, start, goal, length), duration, limits)
 
     def _straight(
-        self, request: PlanRequest, tip: FloatArray, goal: TargetGoal, limits: MotionLimits
+        self, request: PlanRequest, tip: FloatArray, goal: TargetGoal, calm: MotionLimits
     ) -> Motion:
         """Plan a straight line of the tip, tool down, at a limited speed."""
         start = request.start
+        limits = calm.leaving(start.velocity, start.acceleration)
         model, config, size = self._model, self._config, self._config.coefficients
         first, turned = model.forward(start.position)
         rotation = tool_down_at(turned)
         path = LinePath(model, start.position, tip, rotation)
         path.end = spindle_end(model, path.end, self._measured(request))
         if path.length < SHORTEST_LINE:
-            return self._free(start, path.end, limits)
+            return self._free(start, path.end, calm)
         samples = basis(size).samples
         direction = (tip - first) / path.length
         speed = float((model.jacobian(start.position) @ start.velocity)[:3] @ direction)
-        calm = 1.0
+        share = 1.0
         for _ in range(ATTEMPTS):
-            motion = self._along(path, speed, start, goal, samples, calm, limits)
+            motion = self._along(path, speed, start, goal, samples, share, limits)
             if within(load_of(motion, limits)):
                 break
-            calm *= CALMER**2
+            share *= CALMER
         else:
             raise LimitError(f"line of {path.length:.3f} m does not fit into the joints' limits")
         checked = motion.derivative(LINE_CHECKS * motion.duration, 0)
@@ -187,7 +203,7 @@ class ReplanSource:
         start: MotionState,
         goal: TargetGoal,
         samples: FloatArray,
-        calm: float,
+        share: float,
         joint_limits: MotionLimits,
     ) -> Motion:
         """Run along a path with limited speed; the start's deviation from it dies out smoothly."""
@@ -196,9 +212,9 @@ class ReplanSource:
             ("line",),
             np.array([-np.inf]),
             np.array([np.inf]),
-            np.array([(goal.speed_limit or config.line_speed) * calm]),
-            np.array([config.line_acceleration * calm**2]),
-            np.array([config.line_jerk * calm**3]),
+            np.array([(goal.speed_limit or config.line_speed) * share]),
+            np.array([config.line_acceleration * share**2]),
+            np.array([config.line_jerk * share**3]),
         )
         begin = MotionState(np.zeros(1), np.array([max(speed, 0.0)]), np.zeros(1))
         duration = self._line.solve(begin, np.array([length]), limits)

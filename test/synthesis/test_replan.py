@@ -14,6 +14,7 @@ from kv_action_router.synthesis.config import SynthesisConfig
 from kv_action_router.synthesis.kinematics import rotation_vector
 from kv_action_router.synthesis.limits import MotionLimits
 from kv_action_router.synthesis.line import distance_from_line
+from kv_action_router.synthesis.progress import StateToState
 from kv_action_router.synthesis.replan import ReplanSource
 from kv_action_router.synthesis.source import PlanRequest
 from kv_action_router.synthesis.spline import Motion, MotionState
@@ -186,3 +187,38 @@ def test_line_through_a_singularity_is_an_error_not_a_jump(
     start = MotionState.at_rest(model.home)
     with pytest.raises(SynthesisError):
         source.plan(PlanRequest(task.stages[1], start, pose(-0.5, 0.0, 0.3), NO_SPHERES))
+
+
+@pytest.mark.parametrize("share", [0.9, 0.265, 0.1])
+def test_slow_ways_are_nearly_as_fast_as_their_limits_allow(
+    model: RobotModel, task: TaskDefinition, share: float
+) -> None:
+    source = ReplanSource(model, SynthesisConfig(velocity_share=share))
+    limits = MotionLimits.of(model).scaled(0.6 * share, 0.48, 0.48)  # of the retreat
+    random = np.random.default_rng(3)
+    for _ in range(20):
+        start = MotionState.at_rest(model.home + random.uniform(-0.8, 0.8, 6))
+        motion = source.plan(PlanRequest(task.stages[2], start, None, NO_SPHERES))
+        fastest = StateToState(model.n).solve(start, model.home, limits)
+        assert motion.duration <= 1.3 * fastest
+
+
+def test_a_start_that_brakes_hard_is_no_obstacle_to_a_slow_way(
+    model: RobotModel, task: TaskDefinition
+) -> None:
+    source = ReplanSource(model, SynthesisConfig(velocity_share=0.265))
+    limits = MotionLimits.of(model)
+    random = np.random.default_rng(5)
+    for _ in range(100):
+        velocity = random.uniform(-0.5, 0.5, 6)
+        deceleration = random.uniform(0.1, 0.95) * limits.acceleration.min()
+        start = MotionState(
+            model.home + random.uniform(-0.8, 0.8, 6),
+            velocity,
+            -velocity / np.abs(velocity).max() * deceleration,
+        )
+        motion = source.plan(PlanRequest(task.stages[2], start, None, NO_SPHERES))
+        for got, wanted in zip(motion.state(0.0), start, strict=True):
+            assert np.allclose(got, wanted, atol=1e-8)
+        assert motion.duration < 3.0
+        check_limits(motion, model)

@@ -252,7 +252,7 @@ def test_waits_for_what_stands_in_the_way_and_goes_on_when_it_has_left(
 ) -> None:
     rig.start(task)
     rig.run_until(lambda: rig.chunks)
-    rig.run(0.6)
+    rig.run(0.5)
     back_off(rig)
     way = 0.5 * (tip(rig) + rig.target.position + ABOVE)
     rig.synthesizer.obstacles = np.array([[*way, 0.05]])
@@ -273,7 +273,7 @@ def test_what_stays_in_the_way_is_planned_around_and_that_is_said(
     rig.synthesizer._patience = Patience(0.2)
     rig.start(task)
     rig.run_until(lambda: rig.chunks)
-    rig.run(0.6)
+    rig.run(0.5)
     back_off(rig)
     way = 0.5 * (tip(rig) + rig.target.position + ABOVE)
     rig.synthesizer.obstacles = np.array([[*way, 0.05]])
