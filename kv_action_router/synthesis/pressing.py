@@ -80,9 +80,10 @@ class Pressing:
         end = self.end(goal, start.position, measured)
         size = _size(goal)
         duration = self._duration(goal)
+        pressed = PRESSING / duration  # share of the motion in which the press is built up
         shares = basis(size).samples
         for _ in range(ATTEMPTS):
-            path = self._path(goal, start.position, end, shares, duration)
+            path = self._path(goal, start.position, end, shares, pressed)
             motion = fit_motion(path, start, MotionState.at_rest(end), duration, size)
             if within(load_of(motion, limits)):
                 return motion
@@ -102,10 +103,10 @@ class Pressing:
         start: FloatArray,
         end: FloatArray,
         shares: FloatArray,
-        duration: float,
+        pressed: float,
     ) -> FloatArray:
         """Return joint positions (m, n) at shares of the duration (m,)."""
-        built = _smooth(np.minimum(shares * duration / PRESSING, 1.0))[:, None]
+        built = _smooth(np.minimum(shares / pressed, 1.0))[:, None]
         if isinstance(goal, SearchGoal):
             jacobian = np.array(self._model.jacobian(start))
             center = end - _moved(jacobian, _spiral(goal, np.ones(1))[0])
@@ -113,7 +114,7 @@ class Pressing:
             return np.asarray(start + built * (center - start) + wound)
         if isinstance(goal, TurnGoal):
             # The press first, then what is driven in and turned, evenly.
-            even = _ramped(shares, duration)[:, None]
+            even = _ramped(shares, min(0.4, pressed))[:, None]
             joint = self._spindle(goal)
             path = start + np.minimum(1.0, 0.5 * (built + even)) * (end - start)
             path[:, joint] = (start + even * (end - start))[:, joint]
@@ -174,9 +175,8 @@ def _smooth(share: FloatArray) -> FloatArray:
     return np.asarray(share**3 * (10.0 - 15.0 * share + 6.0 * share**2))
 
 
-def _ramped(shares: FloatArray, duration: float) -> FloatArray:
-    """Return an even way with smooth ends: speed up and slow down for the time of the press."""
-    ramp = min(0.4, PRESSING / duration)
+def _ramped(shares: FloatArray, ramp: float) -> FloatArray:
+    """Return an even way that speeds up and slows down over a share ``ramp`` of it each."""
     fine = np.linspace(0.0, 1.0, 400)
     speed = _smooth(np.minimum(fine, 1.0 - fine) / ramp * (fine >= 0.0)).clip(0.0, 1.0)
     speed[(fine > ramp) & (fine < 1.0 - ramp)] = 1.0

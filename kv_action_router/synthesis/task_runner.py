@@ -30,7 +30,7 @@ from kv_action_router.synthesis.stage_values import StageValues
 from kv_action_router.synthesis.suspended import Suspended, SuspendedMotions
 from kv_action_router.synthesis.tracking import Tracking
 from kv_action_router.tasks.stack import TaskStack
-from kv_action_router.tasks.stages import TaskDefinition, TipGoal
+from kv_action_router.tasks.stages import PressGoal, TaskDefinition, TipGoal
 
 
 class Report(NamedTuple):
@@ -272,6 +272,9 @@ class TaskRunner:
         """
         frame = self.stack.frame
         if frame.origin is None and isinstance(frame.stage.goal, TipGoal):
+            # A set-point that presses is not where the tip is.
+            if isinstance(frame.stage.goal, PressGoal) and self._tracking.joints is not None:
+                start = self._tracking.measured().position
             frame.origin = Pose(self._model.forward(start)[0])
         return frame.origin
 

@@ -134,7 +134,7 @@ def _stage(data: Any, place: str) -> StageDefinition:
     needs_target = flag(data, "needs_target", place, on_target)
     if isinstance(goal, TipGoal) and needs_target:
         raise TaskDefinitionError(
-            f"{place}: needs_target must be false with tip_offset, search and turn"
+            f"{place}: needs_target must be false with tip_offset, press, search, turn"
         )
     if on_target and not needs_target:
         raise TaskDefinitionError(f"{place}: needs_target must be true with a target goal")

@@ -46,8 +46,12 @@ def parse_goal(data: Any, place: str) -> Goal:
     if not isinstance(data, Mapping):
         raise TaskDefinitionError(
             f"{place}: must be {{target_offset: [x, y, z]}}, {{tip_offset: [x, y, z]}},"
-            f" {{search: ...}}, {{turn: ...}} or {{configuration: home}}, got {data!r}"
+            f" {{press: force}}, {{search: ...}}, {{turn: ...}} or {{configuration: home}},"
+            f" got {data!r}"
         )
+    if "press" in data:
+        refuse_unknown(data, ("press",), place)
+        return PressGoal(np.zeros(3), press=number(data, "press", place, 0.0, _STRONGEST))
     for name in _PRESSES:
         if name in data:
             refuse_unknown(data, (name,), place)
@@ -62,7 +66,8 @@ def parse_goal(data: Any, place: str) -> Goal:
     given = [name for name in _OFFSETS if name in data]
     if len(given) != 1:
         raise TaskDefinitionError(
-            f"{place}: must hold one of target_offset, tip_offset, search, turn and configuration,"
+            f"{place}: must hold one of target_offset, tip_offset, press, search, turn and"
+            f" configuration,"
             f" got {dict(data)!r}"
         )
     line = flag(data, "line", place, False)
