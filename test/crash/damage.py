@@ -19,6 +19,7 @@ from kv_action_router.errors import StoreError
 
 BOUNDARY = 4096
 COMMIT = 8  # entries in one commit of the log that is cut
+_WITH_LOG = ("", "-wal", ".lock")
 
 
 @dataclass
@@ -56,7 +57,7 @@ class Original:
             if number % COMMIT == COMMIT - 1 or number == entries - 1:
                 manager.persistence.save()
         self.log_copy = path.with_name("with_log.sqlite3")  # as a killed process leaves it
-        for suffix in ("", "-wal"):
+        for suffix in _WITH_LOG:
             shutil.copy(f"{path}{suffix}", f"{self.log_copy}{suffix}")
         manager.persistence.end()
         self.rows = load.rows(manager)
@@ -88,16 +89,21 @@ def flipped(original: Original, folder: Path, runs: int, draw: random.Random) ->
 
 def truncated_log(original: Original, folder: Path, sizes: Iterable[int]) -> Outcome:
     """Cut the log that a killed process left; what was committed before the cut is found."""
-    outcome = Outcome()
     log = Path(f"{original.log_copy}-wal").read_bytes()
-    for size in sizes:
-        path = _fresh(folder)
-        shutil.copy(original.log_copy, path)
-        path.with_name(path.name + "-wal").write_bytes(log[:size])
-        found = _look(outcome, original, path, f"log of {size} bytes", set())
-        if found != set(range(1, len(found) + 1)) or len(found) % COMMIT:
-            outcome.wrong.append(f"log of {size} bytes: not what some commit has left")
-    return outcome
+    return _damaged_log(original, folder, (log[:size] for size in sizes))
+
+
+def flipped_log(original: Original, folder: Path, runs: int, draw: random.Random) -> Outcome:
+    """Flip a bit of that log; what was committed before it is found."""
+
+    def contents() -> Iterable[bytes]:
+        log = Path(f"{original.log_copy}-wal").read_bytes()
+        for _ in range(runs):
+            content, bit = bytearray(log), draw.randrange(8 * len(log))
+            content[bit // 8] ^= 1 << bit % 8
+            yield bytes(content)
+
+    return _damaged_log(original, folder, contents())
 
 
 def unusual(original: Original, folder: Path) -> dict[str, Outcome]:
@@ -156,6 +162,26 @@ def _damaged(
     return outcome
 
 
+def _damaged_log(original: Original, folder: Path, contents: Iterable[bytes]) -> Outcome:
+    """Open a file beside logs; some commit's state is found, and what is missing is told."""
+    outcome = Outcome()
+    for run, content in enumerate(contents):
+        path = _fresh(folder)
+        for suffix in _WITH_LOG:
+            shutil.copy(f"{original.log_copy}{suffix}", f"{path}{suffix}")
+        Path(f"{path}-wal").write_bytes(content)
+        lost = outcome.lost
+        found = _look(outcome, original, path, f"run {run}", set())
+        whole = len(original.rows)
+        if found != set(range(1, len(found) + 1)) or (len(found) % COMMIT and len(found) < whole):
+            outcome.wrong.append(f"run {run}: not what some commit has left")
+        if outcome.lost - lost != whole - len(found):
+            outcome.wrong.append(
+                f"run {run}: {whole - len(found)} are lost, told {outcome.lost - lost}"
+            )
+    return outcome
+
+
 def _beside_hit_heads(original: Original, content: bytes) -> set[int]:
     """Return the entries of those pages whose head, cell pointers or record heads differ."""
     beside: set[int] = set()
@@ -204,9 +230,9 @@ def _look(
         entry = load.insert(manager, 10**9)
         manager.persistence.save()
         manager.persistence.end()
-        again, _ = load.start(path)
-        if set(load.rows(again)) != {*found, entry}:
-            outcome.wrong.append(f"{run}: what was loaded and added is not there at the next start")
+        again, told = load.start(path)
+        if set(load.rows(again)) != {*found, entry} or again.persistence.report().lost:
+            outcome.wrong.append(f"{run}: the next start is not what was loaded and added ({told})")
         manager = again
     manager.persistence.end()
     return set(found)

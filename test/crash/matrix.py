@@ -57,6 +57,7 @@ def run(
         ),
         "truncated at random bytes": lambda: damage.truncated(original, place, cuts),
         "log truncated at random bytes": lambda: damage.truncated_log(original, place, log_cuts),
+        "log with a bit flipped": lambda: damage.flipped_log(original, place, random_cuts, draw),
         "1 to 64 bits flipped": lambda: damage.flipped(original, place, flips, draw),
     }
     outcomes: dict[str, damage.Outcome] = {}

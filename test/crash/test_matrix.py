@@ -58,6 +58,15 @@ def test_logs_that_end_too_early(original, tmp_path: Path) -> None:
     size = Path(f"{original.log_copy}-wal").stat().st_size
     outcome = damage.truncated_log(original, tmp_path / "d", [0, 31, size // 2, size - 1])
     assert outcome.wrong == []
+    assert outcome.lost > 0
+
+
+def test_logs_with_a_flipped_bit(original, tmp_path: Path) -> None:
+    import damage
+
+    outcome = damage.flipped_log(original, tmp_path / "d", 6, random.Random(5))
+    assert outcome.wrong == []
+    assert outcome.lost > 0
 
 
 def test_what_is_no_damage(original, tmp_path: Path) -> None:

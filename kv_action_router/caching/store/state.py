@@ -45,6 +45,8 @@ class StoredState:
         last_id: highest entry id that was ever given.
         decisions: clock of ``last_used``.
         entries: rows in the table; None = not known.
+        series: number of the database, drawn when it was made; 0 = not known.
+        commits: since then.
         grants: (owner, reader).
         execution: by domain.
         bad: names of rows that could not be used.
@@ -53,6 +55,8 @@ class StoredState:
     last_id: int = 0
     decisions: int = 0
     entries: int | None = None
+    series: int = 0
+    commits: int = 0
     grants: set[tuple[str, str]] = field(default_factory=set)
     execution: dict[str, StoredExecution] = field(default_factory=dict)
     bad: list[str] = field(default_factory=list)
@@ -79,6 +83,9 @@ def read_state(rows: Mapping[str, StateRow]) -> StoredState:
             if name == PROGRESS:
                 numbers = [int(content[key]) for key in ("last_id", "decisions", "entries")]
                 state.last_id, state.decisions, state.entries = numbers
+                # Files of earlier releases have neither.
+                state.series = int(content.get("series", 0))
+                state.commits = int(content.get("commits", 0))
             elif name == GRANTS:
                 for owner, reader in content:
                     pair = check_name("owner_domain", owner), check_name("reader_domain", reader)

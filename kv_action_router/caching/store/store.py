@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kv_action_router.caching.store import opening, schema
-from kv_action_router.caching.store.lock import FileLock
+from kv_action_router.caching.store.lock import FileLock, Note
 from kv_action_router.caching.store.record import Row, is_whole
 from kv_action_router.caching.store.report import StoreReport
 from kv_action_router.caching.store.state import (
@@ -47,9 +48,12 @@ class CacheStore:
         self._loaded = 0
         self._quarantined = 0
         self._lost = 0
+        removed = not path.exists()  # who removed the file means it
         self._opened = self._open(path)
         self._lost = self._opened.lost
         self.state = self._read_state()
+        self._missing = 0 if removed else self._look_for_missing()
+        self.state.series = self.state.series or secrets.randbelow(2**63) + 1
         self.quarantine([(row, _NOT_WHOLE) for row in self._opened.broken])
 
     @property
@@ -119,7 +123,8 @@ class CacheStore:
             connection.executemany(
                 "DELETE FROM entry WHERE entry_id = ?", [(row[0],) for row, _ in bad]
             )
-            write_progress(connection, self.state.last_id, self.state.decisions, self._count())
+            self.state.commits += 1
+            write_progress(connection, self.state.last_id, self.state.decisions, self._note())
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             if connection.in_transaction:
@@ -133,7 +138,8 @@ class CacheStore:
         if not self.stored:
             connection.close()
             return
-        self._writer = Writer(connection, self._count())
+        self._told(self._note())
+        self._writer = Writer(connection, self._note(), self._told)
 
     # --- writing ---
 
@@ -186,7 +192,8 @@ class CacheStore:
     @property
     def wants_attention(self) -> bool:
         """Whether the summary is bad news."""
-        return bool(not self.stored or self._quarantined or self._lost or self._opened.broken)
+        bad = self._quarantined or self._lost or self._missing or self._opened.broken
+        return bool(not self.stored or bad)
 
     def close(self) -> str:
         """Write what is pending, close the file, let go of it; return what went wrong, if any."""
@@ -228,6 +235,27 @@ class CacheStore:
         if PROGRESS not in whole and rows:
             self._opened.notes.append("how many entries it should hold is not known")
         return state
+
+    def _look_for_missing(self) -> int:
+        """Return how many commits are missing at the end: the lock file knows of later ones."""
+        last = self._lock.found if self._lock is not None else None
+        if last is None or not self.stored or self.state.series not in (0, last.series):
+            return 0  # nobody knows, or another file has taken the place of that one
+        missing = max(0, last.commits - self.state.commits)
+        if missing:
+            gone = last.entries - self._count() - len(self._opened.broken)
+            self._lost = max(self._lost, gone)
+            self._opened.notes.append(
+                f"{missing} commits are missing (a log that was cut or damaged, or an older copy)"
+            )
+        return missing
+
+    def _note(self) -> Note:
+        return Note(self.state.series, self.state.commits, self._count())
+
+    def _told(self, note: Note) -> None:
+        if self._lock is not None:
+            self._lock.note(note)
 
     def _count(self) -> int:
         return int(self._opened.connection.execute("SELECT count(*) FROM entry").fetchone()[0])

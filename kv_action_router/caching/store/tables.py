@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from kv_action_router.caching.store import schema
+from kv_action_router.caching.store.lock import Note
 from kv_action_router.caching.store.record import Row
 from kv_action_router.caching.store.salvage import Salvaged
 from kv_action_router.caching.store.state import PROGRESS, read_state, state_row
@@ -24,14 +25,16 @@ def write_state(connection: sqlite3.Connection, row: tuple[str, str, int]) -> No
 
 
 def write_progress(
-    connection: sqlite3.Connection, last_id: int, decisions: int, entries: int
+    connection: sqlite3.Connection, last_id: int, decisions: int, note: Note
 ) -> None:
     """Write the numbers that go on after a restart, and those that tell what is missing."""
     content = {
         "schema": schema.VERSION,
         "last_id": last_id,
         "decisions": decisions,
-        "entries": entries,
+        "entries": note.entries,
+        "series": note.series,
+        "commits": note.commits,
     }
     write_state(connection, state_row(PROGRESS, content))
 
@@ -49,5 +52,6 @@ def fill(connection: sqlite3.Connection, found: Salvaged) -> None:
     )
     progress = read_state(found.state)
     last_id = max((progress.last_id, *found.rows, *(row[0] for row in found.broken)))
-    write_progress(connection, last_id, progress.decisions, len(found.rows))
+    note = Note(progress.series, progress.commits, len(found.rows))
+    write_progress(connection, last_id, progress.decisions, note)
     connection.execute("COMMIT")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kv_action_router.caching.store.lock import Note
 from kv_action_router.caching.store.record import EntryRecord
 from kv_action_router.caching.store.schema import ENTRY_COLUMNS
 from kv_action_router.caching.store.state import state_row
@@ -70,10 +71,19 @@ class Writer:
     that there is never more pending than the cache holds.
     """
 
-    def __init__(self, connection: sqlite3.Connection, entries: int) -> None:
-        """Write to an open database that holds so many entries."""
+    def __init__(
+        self, connection: sqlite3.Connection, found: Note, committed: Callable[[Note], None]
+    ) -> None:
+        """Write to an open database.
+
+        Args:
+            connection: to it.
+            found: what it holds.
+            committed: told of each commit, by the thread, after it was synced.
+        """
         self._connection = connection
-        self._entries = entries
+        self._note = found
+        self._committed = committed
         self._pending = Changes()
         self._writing = Changes()
         self._given = 0  # changes that were given so far
@@ -92,7 +102,7 @@ class Writer:
     @property
     def entries(self) -> int:
         """Entries in the file."""
-        return self._entries
+        return self._note.entries
 
     @property
     def unsaved(self) -> int:
@@ -130,7 +140,7 @@ class Writer:
                     why = self._failure or f"not done within {timeout_s:g} s"
                     raise StoreError(f"{self.unsaved} changes are not saved: {why}")
                 self._condition.wait(left)
-            return self._entries
+            return self._note.entries
 
     def close(self, timeout_s: float = CLOSE_TIMEOUT_S) -> int:
         """Write what is pending and end; return the number of changes that could not be written."""
@@ -202,7 +212,7 @@ class Writer:
             self._condition.notify_all()
 
     def _write(self, part: Changes) -> None:
-        connection, entries = self._connection, self._entries
+        connection, entries = self._connection, self._note.entries
         connection.execute("BEGIN IMMEDIATE")
         try:
             for entry_id, record in part.entries.items():
@@ -215,13 +225,15 @@ class Writer:
                     connection.execute(_INSERT, row)
                     entries += 1
             self._write_state(part.state)
-            write_progress(connection, part.last_id, part.decisions, entries)
+            note = Note(self._note.series, self._note.commits + 1, entries)
+            write_progress(connection, part.last_id, part.decisions, note)
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
-        self._entries = entries
+        self._note = note
+        self._committed(note)
 
     def _write_state(self, state: Mapping[str, Any]) -> None:
         for name, content in state.items():
