@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from kv_action_router.contracts import Float32Array, FloatArray, TargetEstimate
+from kv_action_router.contracts import Float32Array, FloatArray, Sight, TargetEstimate
 from kv_action_router.encoding.camera import Camera
 from kv_action_router.encoding.config import EncoderConfig
 from kv_action_router.encoding.images import ColorImage, DepthImage
@@ -16,6 +17,7 @@ from kv_action_router.encoding.network.perception import NetworkPerception
 from kv_action_router.encoding.network.runner import open_networks
 from kv_action_router.encoding.perception import Perception, TargetPerception
 from kv_action_router.encoding.scene_slice import SceneEncoder
+from kv_action_router.encoding.surface_check import SurfaceCheck
 
 SEGMENTATION = "segmentation"
 SEGMENTATION_ID = "segmentation-1"  # changes with anything that changes what its keys mean
@@ -77,9 +79,34 @@ class Perceiver:
 
     def of(self, camera: Camera) -> PerceptionBackend:
         """Return a backend for a camera; the one before must not be used any more."""
+        config = self._config
+        backend: PerceptionBackend
         if self._checkpoint is None:
-            return SegmentationPerception(self._config, camera)
-        return NetworkPerception(self._config, camera, self._checkpoint.numbers, self._networks)
+            backend = SegmentationPerception(config, camera)
+        else:
+            numbers = self._checkpoint.numbers
+            backend = NetworkPerception(config, camera, numbers, self._networks)
+        return WatchedPerception(backend, SurfaceCheck(config, config, camera))
+
+
+class WatchedPerception:
+    """A perception whose estimates count only while the camera stands where its pose says."""
+
+    def __init__(self, backend: PerceptionBackend, surface: SurfaceCheck) -> None:
+        self._backend = backend
+        self._surface = surface
+        self.place_is_empty = backend.place_is_empty
+        self.scene = backend.scene
+
+    def find(self, color: ColorImage, depth: DepthImage) -> Perception:
+        """Return where the target is, or why there is no estimate."""
+        found = self._backend.find(color, depth)
+        if found.sight is Sight.NO_DEPTH:
+            return found
+        trouble = self._surface.trouble(depth)
+        if not trouble:
+            return found
+        return replace(found, sight=Sight.CAMERA_MOVED, target=None, reason=trouble)
 
 
 class SegmentationPerception:

@@ -19,7 +19,7 @@ from typing import Any
 
 from std_msgs.msg import String
 
-from kv_action_router.contracts import TaskKey
+from kv_action_router.contracts import Sight, TaskKey
 from kv_action_router.encoding.config import EncoderConfig
 from kv_action_router.encoding.encoder import KeyEncoder, Origin
 from kv_action_router.encoding.images import DepthImage
@@ -164,6 +164,8 @@ class TaskKeyEncoder(StageNode[EncoderConfig]):
             self.event(ImageError(reason), "depth")
             return
         self._publish(key)
+        if key.target_sight is Sight.CAMERA_MOVED and encoder.perception is not None:
+            self.event(ImageError(encoder.perception.reason), "camera_pose")
         self._images += 1
         every = self.config.obstacle_every
         if self._images % every == 1 % every:

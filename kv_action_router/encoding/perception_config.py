@@ -75,9 +75,27 @@ class PerceptionConfig(Configuration):
         choices=("segmentation", "onnx", "torch"),
     )
     checkpoint: str = parameter(
-        "touch",
+        "disc",
         "trained network: a folder, or the name of one that comes with the package; "
         "segmentation needs none",
+    )
+    surface_height: float = parameter(
+        0.0, "height of the level surface that work lies on", unit="m", minimum=-5.0, maximum=5.0
+    )
+    surface_tolerance: float = parameter(
+        0.012,
+        "error of that height, as the camera sees it, beyond which the camera was moved and there "
+        "is no target; 0 = not checked",
+        unit="m",
+        minimum=0.0,
+        maximum=0.5,
+    )
+    surface_tilt_maximum: float = parameter(
+        0.025,
+        "tilt of that surface, as the camera sees it, beyond which the camera was moved",
+        unit="rad",
+        minimum=0.001,
+        maximum=0.5,
     )
 
     def __post_init__(self) -> None:

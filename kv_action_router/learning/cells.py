@@ -23,7 +23,8 @@ class Cell:
     """One kind of target in its surroundings.
 
     Attributes:
-        name: of the cell, and of the checkpoint.
+        name: of the cell.
+        checkpoint: name of the shipped one that sees this target.
         simulation: of the scene.
         build: makes the scene's model.
         body: the target's; its frame sits at the center of the face, z up.
@@ -35,6 +36,7 @@ class Cell:
     """
 
     name: str
+    checkpoint: str
     simulation: SimulationConfig
     build: Callable[[SimulationConfig], mujoco.MjModel]
     body: str
@@ -56,6 +58,7 @@ def touch() -> Cell:
     simulation = SimulationConfig()
     return Cell(
         name="touch",
+        checkpoint="disc",
         simulation=simulation,
         build=build_scene,
         body=TARGET_BODY,

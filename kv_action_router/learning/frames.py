@@ -8,7 +8,7 @@ frame = maker.frame(scene, generator)       # images, and what the simulator kno
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import mujoco
@@ -22,7 +22,7 @@ from kv_action_router.errors import UnreachableError
 from kv_action_router.learning import surroundings
 from kv_action_router.learning.cells import Cell
 from kv_action_router.learning.rendering import LabeledCamera
-from kv_action_router.learning.sensor import worsen_color, worsen_depth
+from kv_action_router.learning.sensor import as_sent, worsen_color, worsen_depth
 from kv_action_router.learning.surroundings import Light, Thing
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.simulation.camera import Snapshot
@@ -136,11 +136,36 @@ class FrameMaker:
         sight = surroundings.light(generator)
         where = _FAR_AWAY if absent else place
         frame = self.look(scene, where, yaw, arm, paint=paint, light=sight, extra=extra)
-        return Frame(
-            worsen_color(generator, frame.color),
-            worsen_depth(generator, frame.depth),
-            *(frame.camera, frame.position, frame.yaw, frame.face, frame.visible, frame.decoys),
+        return self._worsened(frame, generator)
+
+    def plain_frame(self, scene: Scene, generator: np.random.Generator) -> Frame:
+        """Take a look as the simulation does: its own light and color, the arm at rest."""
+        simulation = self._cell.simulation
+        low, high = zip(simulation.target_x, simulation.target_y, strict=True)
+        place = np.array([*generator.uniform(low, high), simulation.target_height])
+        yaw = float(generator.uniform(-math.pi, math.pi))
+        frame = self.look(scene, place, yaw, self.home)
+        return replace(frame, depth=as_sent(generator, frame.depth, simulation.depth_noise))
+
+    def pair(
+        self, scene: Scene, distance: float, generator: np.random.Generator
+    ) -> tuple[Frame, Frame]:
+        """Take two looks with all of the target in view, its places ``distance`` [m] apart."""
+        simulation = self._cell.simulation
+        place = np.array(
+            [generator.uniform(*self._x), generator.uniform(*self._y), simulation.target_height]
         )
+        angle = generator.uniform(-math.pi, math.pi)
+        other = place + distance * np.array([math.cos(angle), math.sin(angle), 0.0])
+        paint = surroundings.near_hue(generator, self._cell.hue)
+        looks = [
+            self.look(
+                scene, where, 0.0, self.home, paint=paint, light=surroundings.light(generator)
+            )
+            for where in (place, other)
+        ]
+        first, second = (self._worsened(frame, generator) for frame in looks)
+        return first, second
 
     def look(
         self,
@@ -209,6 +234,11 @@ class FrameMaker:
     def close(self) -> None:
         """Free the renderer."""
         self._view.close()
+
+    @staticmethod
+    def _worsened(frame: Frame, generator: np.random.Generator) -> Frame:
+        color = worsen_color(generator, frame.color)
+        return replace(frame, color=color, depth=worsen_depth(generator, frame.depth))
 
     def _arm(self, target: FloatArray, generator: np.random.Generator) -> FloatArray:
         draw = generator.uniform()

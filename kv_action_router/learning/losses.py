@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -22,7 +20,7 @@ from kv_action_router.encoding.network.layout import (
 HIDDEN, SHOWN = 0.08, 0.22  # share of the face: below it is not there, above it is
 _BLOB = 0.9  # [cells] standard deviation of a place on the overview's map
 _TEMPERATURE = 0.1  # of the contrast between scenes
-_NARROWEST, _WIDEST = math.log(0.002), math.log(0.3)  # [cut-out widths]
+_EXACT, _EXACT_TURN = 5e-4, 5e-3  # errors that are as good as none [cut-out widths], [rad]
 
 
 def likely_loss(logits: Tensor, spot: Tensor, visible: Tensor) -> Tensor:
@@ -91,11 +89,10 @@ def closeup_loss(
     inside = shown & (place.abs() < 0.5).all(dim=1)
     count = inside.sum().clamp(min=1)
     error = ((found - place).abs() * inside[:, None]).sum() / count
-    spread = answers[:, SPREAD].clamp(_NARROWEST, _WIDEST)
+    parts["place"] = 20.0 * error
     # a Laplace distribution forgives outliers; the error itself is trained by the part above
     apart = (found.detach() - place).abs()
-    likelihood = apart * torch.exp(-spread) + spread
-    parts["place"] = 20.0 * error
+    likelihood = _likelihood(apart, answers[:, SPREAD], _EXACT)
     parts["spread"] = 0.1 * (likelihood * inside[:, None]).sum() / count
     parts["center"] = 0.3 * (_center(center, place) * inside).sum() / count
     parts["face"] = functional.binary_cross_entropy_with_logits(faces, face)
@@ -105,9 +102,20 @@ def closeup_loss(
         told = torch.atan2(turn[:, 0], turn[:, 1]).detach()
         off = torch.atan2(heading[:, 0], heading[:, 1]) - told
         off = torch.atan2(torch.sin(off), torch.cos(off)).abs()
-        wide = answers[:, HEADING_SPREAD].clamp(math.log(0.002), math.log(3.0))
-        parts["turn"] = 0.1 * ((off * torch.exp(-wide) + wide) * inside).sum() / count
+        likely = _likelihood(off, answers[:, HEADING_SPREAD], _EXACT_TURN)
+        parts["turn"] = 0.1 * (likely * inside).sum() / count
     return parts
+
+
+def _likelihood(error: Tensor, spread: Tensor, least: float) -> Tensor:
+    """Return the negative logarithm of a Laplace distribution's density, but for a constant.
+
+    Args:
+        error: absolute.
+        spread: logarithm of the distribution's scale.
+        least: added to the error, so that no scale pays that is far below it.
+    """
+    return (error + least) * torch.exp(-spread) + spread
 
 
 def _center(logits: Tensor, place: Tensor) -> Tensor:

@@ -10,8 +10,10 @@ from kv_action_router.encoding.network.layout import (
     CLOSEUP,
     CLOSEUP_CELL,
     CLOSEUP_MAP,
+    HEADING_SPREAD,
     PLANES,
     SCENE_SIZE,
+    SPREAD,
 )
 
 _EMPTY = 1e-6
@@ -89,6 +91,9 @@ class CloseupNetwork(nn.Module):
         self.pool = nn.AvgPool2d(2)  # 6 x 6 to 3 x 3
         self.describe = nn.Linear(48 * 9, 64)
         self.answers = nn.Linear(64, ANSWERS)
+        with torch.no_grad():  # begin where errors will be, or the first steps are wild
+            self.answers.bias[SPREAD] = -3.5
+            self.answers.bias[HEADING_SPREAD] = -1.0
         middle = (CLOSEUP - 1) / 2
         along = CLOSEUP_CELL * torch.arange(CLOSEUP_MAP) + 0.5 * (CLOSEUP_CELL - 1) - middle
         grid = torch.meshgrid(along / CLOSEUP, along / CLOSEUP, indexing="ij")

@@ -41,6 +41,12 @@ def worsen_depth(generator: np.random.Generator, depth: DepthImage) -> DepthImag
     return seen
 
 
+def as_sent(generator: np.random.Generator, depth: DepthImage, deviation: float) -> DepthImage:
+    """Return depth [m] as the simulated driver sends it: noise, then whole millimeters."""
+    noise = deviation * generator.standard_normal(depth.shape)
+    return (np.rint((depth + noise) * 1000.0) / 1000.0).astype(np.float32)
+
+
 def _patches(
     generator: np.random.Generator, shape: tuple[int, ...], share: float
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
