@@ -40,6 +40,7 @@ from kv_action_router.ros.conversions import (
 )
 from kv_action_router.ros.lifecycle import StageNode
 from kv_action_router.ros.process import run
+from kv_action_router.ros.steady import steady_timer
 from kv_action_router.ros.streams import DataLoop
 from kv_action_router.ros.wire import FeedbackGlance, KeyReader, MatchWriter, ObstacleReader
 
@@ -127,8 +128,8 @@ class CacheManagerNode(StageNode[CachingConfig]):
         self._feedback_due_ns = 0
         self._publish_execution_value()
         self._reports.publish()
-        self._statistics_timer = self.create_timer(STATISTICS_PERIOD_S, self._tell_statistics)
-        self._log_timer = self.create_timer(LOG_PERIOD_S, self._tell_decisions)
+        self._statistics_timer = steady_timer(self, STATISTICS_PERIOD_S, self._tell_statistics)
+        self._log_timer = steady_timer(self, LOG_PERIOD_S, self._tell_decisions)
         self.start_beating_loop(
             DataLoop(
                 self.plane, [self._keys, self._tasks], self._on_wake, self.loop_failed, name="keys"

@@ -6,7 +6,6 @@ import math
 import time
 
 import numpy as np
-from rclpy.clock import Clock, ClockType
 from std_srvs.srv import Trigger
 
 from kv_action_router.contracts import (
@@ -26,6 +25,7 @@ from kv_action_router.robots.model import RobotModel
 from kv_action_router.ros import topics
 from kv_action_router.ros.conversions import entry_update_to_msg, execution_value_from_msg
 from kv_action_router.ros.lifecycle import StageNode
+from kv_action_router.ros.steady import steady_timer
 
 _LOOK_S = 1.0  # how often somebody looks whether a calibration is due
 _ANSWER_S = 2.0  # within which the cache has taken a new value, or has not
@@ -70,10 +70,7 @@ class CalibratingDrives:
         self._service = node.create_service(service.type, service.name, self._on_request)
         self._timer = None
         if self._period:
-            # Steady: simulated time that stands still, or is set back, changes nothing here.
-            self._timer = node.create_timer(
-                _LOOK_S, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME)
-            )
+            self._timer = steady_timer(node, _LOOK_S, self._on_timer)
 
     def destroy(self) -> None:
         """Destroy what was created."""

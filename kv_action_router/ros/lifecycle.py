@@ -24,6 +24,7 @@ from kv_action_router.msg import DecisionHeader, FailureEvent
 from kv_action_router.ros import parameters
 from kv_action_router.ros.heartbeat import Heartbeat
 from kv_action_router.ros.robot_identity import identified
+from kv_action_router.ros.steady import steady_timer
 from kv_action_router.ros.streams import DataPlane
 from kv_action_router.ros.topics import FAILURE_EVENT, HEARTBEATS
 
@@ -95,7 +96,7 @@ class StageNode(LifecycleNode, Generic[C]):
         self._failure_publisher = self.create_publisher(
             FAILURE_EVENT.type, FAILURE_EVENT.name, FAILURE_EVENT.profile()
         )
-        self._autostart_timer = self.create_timer(0.0, self._autostart)
+        self._autostart_timer = steady_timer(self, 0.0, self._autostart)
 
     # --- hooks of a stage ----------------------------------------------------------------
 

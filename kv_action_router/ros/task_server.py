@@ -13,6 +13,7 @@ from kv_action_router.action import ExecuteTask
 from kv_action_router.contracts import TaskStatus
 from kv_action_router.errors import RouterError, TaskTransitionError
 from kv_action_router.msg import FailureEvent
+from kv_action_router.ros.steady import steady_timer
 from kv_action_router.ros.topics import EXECUTE_TASK, RELEASE_STOP
 from kv_action_router.tasks.definition import load_task
 from kv_action_router.tasks.stack import ACTIVE
@@ -116,7 +117,7 @@ class TaskServer:
             self._answer(handle, handle.abort, result)
             return
         self._handle = handle
-        self._timer = self._node.create_timer(POLL_PERIOD_S, self._poll)
+        self._timer = steady_timer(self._node, POLL_PERIOD_S, self._poll)
 
     def _answer(
         self, handle: ServerGoalHandle, end: Callable[[], None], result: ExecuteTask.Result
