@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -174,14 +175,36 @@ class ExecutionLayer:
         """Return the last version of every domain that ever had one."""
         return dict(self._last_version)
 
-    def restore(self, domain: str, value: ExecutionValue | None, last_version: int) -> None:
-        """Go on from what was stored; with None from the present value, as a newer version."""
+    def kept(self, domain: str) -> tuple[ExecutionValue, ...]:
+        """Return the newest versions of a domain that can be gone back to, oldest first."""
+        return tuple(self._kept.get(domain, ()))
+
+    def restore(
+        self,
+        domain: str,
+        value: ExecutionValue | None,
+        last_version: int,
+        versions: Iterable[ExecutionValue] = (),
+    ) -> None:
+        """Go on from what was stored; with None from the present value, as a newer version.
+
+        Args:
+            domain: whose.
+            value: that was in force.
+            last_version: that the domain has seen.
+            versions: to go back to.
+        """
         last = max(last_version, self.last_version(domain))
         present = self._values.get(domain)
         if value is None and present is not None and last_version >= present.version:
             last += 1
             value = dataclasses.replace(present, version=last, base_version=last - 1)
         if value is not None:
+            # What went before this start is not lost, and what is put at the start is the newest.
+            earlier = {kept.version: kept for kept in versions if kept.version < value.version}
+            self._kept[domain] = deque(
+                (earlier[version] for version in sorted(earlier)), maxlen=KEPT_VERSIONS
+            )
             self._put(domain, value)
         self._last_version[domain] = last
 

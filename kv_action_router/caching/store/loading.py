@@ -110,7 +110,10 @@ def load_execution(
     notes = []
     for domain, stored in store.state.execution.items():
         same = origins.get(domain, stored.origin) == stored.origin
-        execution.restore(domain, stored.value if same else None, stored.last_version)
+        versions = [value for (owner, _), value in store.state.versions.items() if owner == domain]
+        execution.restore(
+            domain, stored.value if same else None, stored.last_version, versions if same else ()
+        )
         if not same and stored.value is not None:
             notes.append(f"execution values of {domain!r} are the file's, which was changed")
     return notes

@@ -19,6 +19,8 @@ from kv_action_router.caching.store.state import (
     GRANTS,
     StoredExecution,
     execution_content,
+    value_content,
+    version_name,
 )
 from kv_action_router.caching.store.store import CacheStore
 from kv_action_router.caching.store.writer import Changes
@@ -87,6 +89,7 @@ class Recorder:
         self._store: CacheStore | None = None
         self._grants: object = domains.grants
         self._values: dict[str, tuple[int, ExecutionValue | None]] = {}
+        self._versions: set[tuple[str, int]] = set()  # of execution values that are stored
         self._used: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._use_due_ns = 0
 
@@ -96,6 +99,7 @@ class Recorder:
         self._grants = self._domains.grants
         self._used = self._entries.tasks.last_used.copy()
         self._use_due_ns = self._clock() + USE_PERIOD_NS
+        self._versions = set(store.state.versions)
         self._store = store
 
     def detach(self) -> None:
@@ -146,6 +150,16 @@ class Recorder:
                     now[0], self._origins.get(domain, 0), self._execution.durable(domain)
                 )
             )
+            self._collect_versions(domain, changes)
+
+    def _collect_versions(self, domain: str, changes: Changes) -> None:
+        kept = {(domain, value.version): value for value in self._execution.kept(domain)}
+        stored = {name for name in self._versions if name[0] == domain}
+        for name in stored - kept.keys():
+            changes.state[version_name(*name)] = None
+        for name in kept.keys() - stored:
+            changes.state[version_name(*name)] = value_content(kept[name])
+        self._versions = self._versions - stored | kept.keys()
 
 
 def record_of(entries: EntryTable, entry_id: int) -> EntryRecord | None:

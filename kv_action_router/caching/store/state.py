@@ -19,7 +19,8 @@ StateRow = tuple[int, str, str, int]
 
 PROGRESS = "progress"
 GRANTS = "grants"
-EXECUTION = "execution/"
+EXECUTION = "execution/"  # domain: its value in force
+VERSION = "execution_version/"  # domain and version: a value to go back to
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class StoredState:
         commits: since then.
         grants: (owner, reader).
         execution: by domain.
+        versions: execution values to go back to, by domain and version.
         bad: names of rows that could not be used.
     """
 
@@ -59,6 +61,7 @@ class StoredState:
     commits: int = 0
     grants: set[tuple[str, str]] = field(default_factory=set)
     execution: dict[str, StoredExecution] = field(default_factory=dict)
+    versions: dict[tuple[str, int], ExecutionValue] = field(default_factory=dict)
     bad: list[str] = field(default_factory=list)
 
 
@@ -93,6 +96,12 @@ def read_state(rows: Mapping[str, StateRow]) -> StoredState:
             elif name.startswith(EXECUTION):
                 domain = check_name("domain", name.removeprefix(EXECUTION))
                 state.execution[domain] = _execution(content)
+            elif name.startswith(VERSION):
+                domain, _, number = name.removeprefix(VERSION).rpartition("/")
+                value = _value(content)
+                if value.version != int(number):
+                    raise EntryInvalidError(f"version must be {number}, got {value.version}")
+                state.versions[check_name("domain", domain), value.version] = value
         except (ValueError, KeyError, TypeError, RouterError) as error:
             state.bad.append(f"{name} ({error})")
     return state
@@ -101,16 +110,26 @@ def read_state(rows: Mapping[str, StateRow]) -> StoredState:
 def execution_content(stored: StoredExecution) -> dict[str, Any]:
     """Return an execution value as JSON knows it; the inverse of what :func:`read_state` does."""
     content: dict[str, Any] = {"last_version": stored.last_version, "origin": stored.origin}
-    if (value := stored.value) is not None:
-        content["value"] = {
-            "drives": list(value.drives),
-            "slots": np.asarray(value.slots, dtype=np.float32).tolist(),
-            "confident": [bool(bit) for bit in value.confident],
-            "version": int(value.version),
-            "base_version": int(value.base_version),
-            "provenance": value.provenance,
-        }
+    if stored.value is not None:
+        content["value"] = value_content(stored.value)
     return content
+
+
+def version_name(domain: str, version: int) -> str:
+    """Return the name of the piece of state that holds a value to go back to."""
+    return f"{VERSION}{domain}/{version}"
+
+
+def value_content(value: ExecutionValue) -> dict[str, Any]:
+    """Return one execution value as JSON knows it."""
+    return {
+        "drives": list(value.drives),
+        "slots": np.asarray(value.slots, dtype=np.float32).tolist(),
+        "confident": [bool(bit) for bit in value.confident],
+        "version": int(value.version),
+        "base_version": int(value.base_version),
+        "provenance": value.provenance,
+    }
 
 
 def origin_of(value: ExecutionValue | None) -> int:
@@ -122,26 +141,30 @@ def origin_of(value: ExecutionValue | None) -> int:
 
 
 def _execution(content: Any) -> StoredExecution:
-    value = None
-    if (found := content.get("value")) is not None:
-        slots = np.array(found["slots"], dtype=np.float32)
-        confident = np.array(found["confident"], dtype=np.bool_)
-        slots.flags.writeable = confident.flags.writeable = False
-        value = ExecutionValue(
-            drives=tuple(found["drives"]),
-            slots=slots,
-            confident=confident,
-            version=int(found["version"]),
-            base_version=int(found["base_version"]),
-            provenance=str(found["provenance"]),
-        )
-        if not all(isinstance(drive, str) for drive in value.drives):
-            raise EntryInvalidError("execution.drives must be names")
-        check_execution(value)
+    found = content.get("value")
+    value = None if found is None else _value(found)
     last = int(content["last_version"])
     if value is not None and not 0 < value.version <= last:
         raise EntryInvalidError(f"execution.version must be 1 to {last}, got {value.version}")
     return StoredExecution(last, int(content["origin"]), value)
+
+
+def _value(found: Any) -> ExecutionValue:
+    slots = np.array(found["slots"], dtype=np.float32)
+    confident = np.array(found["confident"], dtype=np.bool_)
+    slots.flags.writeable = confident.flags.writeable = False
+    value = ExecutionValue(
+        drives=tuple(found["drives"]),
+        slots=slots,
+        confident=confident,
+        version=int(found["version"]),
+        base_version=int(found["base_version"]),
+        provenance=str(found["provenance"]),
+    )
+    if not all(isinstance(drive, str) for drive in value.drives):
+        raise EntryInvalidError("execution.drives must be names")
+    check_execution(value)
+    return value
 
 
 def _checksum(name: str, text: str) -> int:
