@@ -7,7 +7,6 @@ All are best effort, so that any publisher is heard. Used by the data thread of
 from __future__ import annotations
 
 import math
-import time
 from typing import Any, Protocol
 
 from nav_msgs.msg import Odometry
@@ -22,6 +21,7 @@ from kv_action_router.encoding.stamps import Frame, ImagePairer, StampCheck
 from kv_action_router.errors import EncodingError, ImageError, InputError
 from kv_action_router.ros import qos, topics
 from kv_action_router.ros.conversions.fields import stamp_from_msg
+from kv_action_router.ros.stamping import stamp_clock
 from kv_action_router.ros.streams import DataPlane, LatestReader, Sample
 from kv_action_router.ros.wire import DriveReader, HeartbeatReader, ImuReader, JointReader
 
@@ -52,6 +52,7 @@ class EncoderStreams:
 
     def __init__(self, plane: DataPlane, config: EncoderConfig, announcer: Announcer) -> None:
         self._plane = plane
+        self._clock = stamp_clock(plane.node)
         self._config = config
         self._say = announcer
         self.color = self._reader(topics.COLOR_IMAGE)
@@ -185,7 +186,7 @@ class EncoderStreams:
             return
         if taken:
             self.joint_origin = Origin(
-                sample.receipt_ns, sample.origin_ns, reading.stamp_ns or time.time_ns()
+                sample.receipt_ns, sample.origin_ns, reading.stamp_ns or self._clock()
             )
             if encoder.joints.velocity_estimated:
                 self._say.warn(
@@ -194,8 +195,7 @@ class EncoderStreams:
 
     def _frame(self, sample: Sample, check: StampCheck) -> Frame:
         stamp = stamp_from_msg(sample.message.header.stamp)
-        # the node's clock: simulated time where the stamps are
-        now = self._plane.node.get_clock().now().nanoseconds
+        now = self._clock()
         reason = check.check(stamp, now)
         if reason:
             self._say.warn("stamp", f"image {reason}: receipt time is used instead")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rclpy.node import Node
@@ -14,6 +14,7 @@ from kv_action_router.injection.outputs import Output, make_output
 from kv_action_router.ros import qos
 from kv_action_router.ros.bytes_publisher import BytesPublisher
 from kv_action_router.ros.command_watch import CommandWatch
+from kv_action_router.ros.stamping import stamp_clock
 from kv_action_router.ros.topics import Topic
 from kv_action_router.ros.wire import FieldWriter
 
@@ -27,7 +28,9 @@ class CommandWriter:
         kind: class of the messages.
     """
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Output, clock: Callable[[], int] = time.time_ns) -> None:
+        """Prepare; ``clock`` [ns] is what commands are stamped with, where they are."""
+        self._clock = clock
         message = _new(output.message_type)
         output.prepare(message, _new)
         self.kind = type(message)
@@ -40,7 +43,7 @@ class CommandWriter:
         """Return the message of one command (n,)."""
         command = (values,) if self._whole else values
         if self._stamped:
-            command = (*divmod(time.time_ns(), 1_000_000_000), *command)
+            command = (*divmod(self._clock(), 1_000_000_000), *command)
         return self._writer.write(command)
 
 
@@ -60,7 +63,7 @@ class CommandSender:
         """
         output = make_output(config, joints)
         self.topic = output.topic
-        self._writer = CommandWriter(output)
+        self._writer = CommandWriter(output, stamp_clock(node))
         self._publisher = BytesPublisher(node, Topic(self.topic, self._writer.kind, qos.command))
         self.watch = CommandWatch(node, self._publisher.publisher, output.message_type)
 

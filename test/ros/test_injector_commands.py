@@ -56,3 +56,15 @@ def test_stamped_base_velocity_has_the_present_time() -> None:
         assert [message.twist.linear.x, message.twist.angular.z] == values
         stamp = message.header.stamp
         assert begin <= stamp.sec * 1_000_000_000 + stamp.nanosec <= time.time_ns()
+
+
+def test_a_stamp_is_of_the_clock_that_is_given() -> None:
+    """Simulated time may begin at 0, stand still, and be set back: it is told as it is."""
+    times = iter([0, 5_000_000_007, 5_000_000_007, 1])
+    config = InjectionConfig(output="twist_stamped", command_interface="velocity")
+    writer = CommandWriter(make_output(config, ("a", "b")), lambda: next(times))
+    stamps = []
+    for _ in range(4):
+        stamp = deserialize_message(writer.write([0.0, 0.0]), writer.kind).header.stamp
+        stamps.append((stamp.sec, stamp.nanosec))
+    assert stamps == [(0, 0), (5, 7), (5, 7), (0, 1)]
