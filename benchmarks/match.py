@@ -6,9 +6,11 @@ At 1,000, 10,000 and 100,000 entries the exact index, at 1,000,000 the vector in
 process of its own with one BLAS thread, on keys that lie in clusters (``stored_keys.py``), all in
 one partition at the exact sizes: the worst case. A *match* is the search (partition mask, product,
 best and runner-up) and the judgement (similarity of each slice against threshold and target
-minimum); a *decision* is the whole answer, with the value read and the guards asked. Calls
-of the bare matrix-vector product of the same keys, of the match and of the decision take turns in
-short hot loops, so that all see the same machine; the first 50 of each are left out.
+minimum); a *decision* is the whole answer, with the value read and the guards asked. Calls of the
+bare matrix-vector product, of the match and of the decision take turns in short hot loops, so that
+all see the same machine; the first 50 of each are left out. The *product* that a match is held
+against is that of an array of keys, one after the other; the *stored product* is that of the same
+keys component by component, as the cache has them, which takes less.
 Memory is what a full cache of 100,000 values, such as the planner makes for six joints, adds to the
 process. Writes ``build/reports/match.json``; with ``--check`` it exits with 1 and names each figure
 that falls short.
@@ -32,11 +34,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import psutil
-from rich.console import Console
 from rich.table import Table
 from stored_keys import World
 from threadpoolctl import threadpool_limits
 
+from harness.console import wide_console
 from kv_action_router.caching.config import CachingConfig
 from kv_action_router.caching.domains import Domains
 from kv_action_router.caching.entries import EntryTable
@@ -261,17 +263,19 @@ def measure(case: str) -> dict[str, Any]:
 
 def show(report: dict[str, Any]) -> Table:
     """Return a table with a row for each size."""
+    timed = ("product", "stored_product", "match", "decision")
     table = Table("entries", "index", "n", title="times in us, p50 / p99")
-    for column in ("product", "match", "decision", "match / product", "recall"):
-        table.add_column(column)
+    for column in (*timed, "match / product", "/ stored", "recall"):
+        table.add_column(column.replace("_", " "))
     for size in ROUNDS:
         found = report[str(size)]
         cells = [str(size), found["index"], str(found["n"])]
-        for name in ("product", "match", "decision"):
+        for name in timed:
             figures = found.get(name)
             cells.append(f"{figures['p50']:.1f} / {figures['p99']:.1f}" if figures else "-")
-        ratio = found.get("match_per_product")
-        table.add_row(*cells, f"{ratio:.2f}" if ratio else "-", f"{found['recall']:.3f}")
+        ratios = [found.get(f"match_per_{name}") for name in timed[:2]]
+        cells += [f"{ratio:.2f}" if ratio else "-" for ratio in ratios]
+        table.add_row(*cells, f"{found['recall']:.3f}")
     return table
 
 
@@ -282,7 +286,7 @@ def main() -> int:
     parser.add_argument("--output", type=Path, default=Path("build/reports/match.json"))
     parser.add_argument("--case", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    console = Console()
+    console = wide_console()
     if options.case:
         size, _, precision = options.case.partition("_")
         figures = memory(precision) if size == "memory" else run(int(size))
