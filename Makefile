@@ -3,10 +3,12 @@
 .PHONY: help setup build demo test test-crash test-faults bench train-encoder evaluate lint clean
 
 CYCLES ?= 20
+# What the demonstration does: touch or screw.
+TASK ?= touch
 # Whose target the perception network is trained on.
 CELL ?= touch
 # The floor is measured by the pipeline's benchmark, beside what is compared with it.
-BENCHMARKS := loop pipeline replan bandwidth startup reaction throughput episode match hit_rate policy seams services node_kills
+BENCHMARKS := loop pipeline replan bandwidth startup reaction throughput episode match hit_rate ageing policy seams services node_kills
 ARGUMENTS_node_kills := --kills 2
 # -P: the checkout is not put on the path, where launch/ would pass for the launch package.
 PYTHON_OF_WORKSPACE := .venv/bin/python -P
@@ -22,8 +24,8 @@ setup:  ## Install what is missing into .venv and build the workspace in .ws; no
 
 build: setup  ## The same: messages, services and actions are rebuilt when their files changed
 
-demo: setup  ## Touch CYCLES=20 targets in the simulation; report in build/reports/demo (DEMO_ARGS=...)
-	@MUJOCO_GL=egl $(PYTHON_OF_WORKSPACE) -m kv_action_router.cli.demo --cycles $(CYCLES) $(DEMO_ARGS)
+demo: setup  ## CYCLES=20 targets to touch, or TASK=screw; report in build/reports/demo (DEMO_ARGS=...)
+	@MUJOCO_GL=egl $(PYTHON_OF_WORKSPACE) -m kv_action_router.cli.demo --work $(TASK) --cycles $(CYCLES) $(DEMO_ARGS)
 
 test: setup  ## All tests: the fast ones first, then real processes over DDS (PYTEST_ARGS=...)
 	@$(TEST_ENVIRONMENT) $(PYTHON_OF_WORKSPACE) -m pytest $(PYTEST_ARGS)
