@@ -5,6 +5,7 @@ Labels come from the simulator: the pose of the target's body, and which pixels 
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,8 +15,12 @@ import numpy as np
 
 from kv_action_router.contracts import FloatArray
 from kv_action_router.errors import InputError
-from kv_action_router.simulation.config import SimulationConfig
+from kv_action_router.simulation.config import SimulationConfig, screw_cell
 from kv_action_router.simulation.scene import TARGET_BODY, TARGET_GEOM, build_scene
+from kv_action_router.simulation.screw import ScrewConfig
+from kv_action_router.simulation.thread import ThreadConfig
+
+_SCREW_BODY = "screw"
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,7 @@ class Cell:
         window: width of the close-up [m], about twice the face's.
         fold: turns by 2 pi / fold look the same; 0 = no heading.
         hue: of the target [deg].
+        on_top: body -> lowest and highest place above the face's center [m] of what stands there.
     """
 
     name: str
@@ -45,6 +51,7 @@ class Cell:
     window: float
     fold: int
     hue: float
+    on_top: Mapping[str, tuple[float, float]]
 
 
 def circle(radius: float, points: int = 32) -> FloatArray:
@@ -67,10 +74,24 @@ def touch() -> Cell:
         window=4.0 * simulation.target_radius,
         fold=0,
         hue=308.0,
+        on_top={},
     )
 
 
-CELLS: Mapping[str, Callable[[], Cell]] = {"touch": touch}
+def screw() -> Cell:
+    """Return the cell whose disc has a screw in its middle: higher at first, then screwed in."""
+    simulation, head, thread = screw_cell(), ScrewConfig(), ThreadConfig()
+    return dataclasses.replace(
+        touch(),
+        name="screw",
+        simulation=simulation,
+        face=circle(simulation.target_radius),
+        window=4.0 * simulation.target_radius,
+        on_top={_SCREW_BODY: (head.head_height, head.head_height + thread.travel)},
+    )
+
+
+CELLS: Mapping[str, Callable[[], Cell]] = {"touch": touch, "screw": screw}
 
 
 def cell(name: str) -> Cell:

@@ -39,11 +39,19 @@ _SURFACES = ("table", "mat")
 
 @dataclass(frozen=True)
 class Scene:
-    """What stays while a robot works; the camera's place is known to the encoder."""
+    """What stays while a robot works.
+
+    Attributes:
+        things: that lie about.
+        colors: of surfaces.
+        camera: as the encoder knows it.
+        eye: where it really stands, base frame [m] (3,).
+    """
 
     things: tuple[Thing, ...]
     colors: dict[str, tuple[float, float, float]]
     camera: Camera
+    eye: FloatArray
 
 
 @dataclass(frozen=True)
@@ -84,6 +92,10 @@ class FrameMaker:
         joints = [self._model.joint(name).qposadr[0] for name in self._robot.joint_names]
         self._joints = np.array(joints)
         self._mocap = int(self._model.body_mocapid[self._model.body(cell.body).id])
+        self._on_top = [
+            (int(self._model.body_mocapid[self._model.body(body).id]), span)
+            for body, span in cell.on_top.items()
+        ]
         self._known = surroundings.Target(
             float(np.abs(cell.face).max()), simulation.target_height, cell.hue
         )
@@ -100,7 +112,7 @@ class FrameMaker:
         camera = self._camera(
             np.array(simulation.camera_position), np.array(simulation.camera_orientation)
         )
-        return Scene((), colors, camera)
+        return Scene((), colors, camera, camera.origin + np.array(simulation.camera_error))
 
     def scene(self, generator: np.random.Generator) -> Scene:
         """Draw a scene."""
@@ -116,7 +128,7 @@ class FrameMaker:
         x, y, z, w = simulation.camera_orientation
         mujoco.mju_mulQuat(orientation, small, np.array([w, x, y, z]))
         camera = self._camera(position, np.roll(orientation, -1))
-        return Scene(tuple(about), colors, camera)
+        return Scene(tuple(about), colors, camera, camera.origin)
 
     def frame(self, scene: Scene, generator: np.random.Generator) -> Frame:
         """Take a random look at a scene."""
@@ -135,7 +147,10 @@ class FrameMaker:
         paint = surroundings.near_hue(generator, self._cell.hue)
         sight = surroundings.light(generator)
         where = _FAR_AWAY if absent else place
-        frame = self.look(scene, where, yaw, arm, paint=paint, light=sight, extra=extra)
+        raised = float(generator.uniform()) if self._on_top else 1.0
+        frame = self.look(
+            scene, where, yaw, arm, paint=paint, light=sight, extra=extra, raised=raised
+        )
         return self._worsened(frame, generator)
 
     def plain_frame(self, scene: Scene, generator: np.random.Generator) -> Frame:
@@ -177,6 +192,7 @@ class FrameMaker:
         paint: tuple[float, float, float] | None = None,
         light: Light | None = None,
         extra: list[Thing] | None = None,
+        raised: float = 1.0,
     ) -> Frame:
         """Return the exact images of a target at a position, and what is true of them.
 
@@ -188,6 +204,7 @@ class FrameMaker:
             paint: the target's color; None = its own.
             light: None = the simulation's.
             extra: what else stands there.
+            raised: where what stands on the target is between its lowest and highest place.
         """
         for name, shade in scene.colors.items():
             self._model.geom(name).rgba[:3] = shade
@@ -199,7 +216,9 @@ class FrameMaker:
         data.mocap_pos[self._mocap] = position
         data.mocap_quat[self._mocap] = (math.cos(yaw / 2), 0.0, 0.0, math.sin(yaw / 2))
         camera = scene.camera
-        view.stand(camera.origin, camera.orientation)
+        for mocap, (low, high) in self._on_top:
+            data.mocap_pos[mocap] = position + np.array([0.0, 0.0, low + raised * (high - low)])
+        view.stand(scene.eye, camera.orientation)
         view.things, view.light = [*scene.things, *(extra or ())], light
         view.render(Snapshot.of(data))
         color, depth = view.color.copy(), view.depth.copy()
