@@ -39,7 +39,7 @@ from kv_action_router.ros.wire import JointReader
 TASK = "touch_target"
 TARGETS = ((0.365, 0.0), (0.42, 0.12), (0.42, -0.12))  # [m] all of them seconds away from home
 JOINT_PERIOD = 0.002  # [s] of the simulated driver
-_MOTION_S, _TASK_S, _RESULT_S, _START_S = 10.0, 20.0, 25.0, 60.0
+_MOTION_S, _TASK_S, _RESULT_S, _START_S, _END_S = 10.0, 20.0, 25.0, 60.0, 6.0
 _WATCH_S = 0.4  # behind the fault's end
 _POLL_S = 0.004
 _MOVES = 0.02  # [rad/s] twice the speed at rest
@@ -121,19 +121,29 @@ class FaultBench:
     """
 
     def __init__(
-        self, supervisor: Supervisor, node: Node, executor: Any, joint_states: Topic
+        self,
+        system: System,
+        supervisor: Supervisor,
+        node: Node,
+        executor: Any,
+        joint_states: Topic,
     ) -> None:
         model = RobotModel.load("ur5e")
         self.supervisor = supervisor
         self.node = node
         self._client = TaskClient(node, executor)
+        self._system = system
         self._limits = model.velocity_limit, model.acceleration_limit
         self._recorder = MotionRecorder(node, joint_states, model.joint_names)
         self._events: list[tuple[int, str, str]] = []  # (instant, source, text)
         self._stopped_ns = 0
+        self._started_again = False
         self._turn = 0
         self._fault = node.create_publisher(
             topics.FAULT.type, topics.FAULT.name, topics.FAULT.profile()
+        )
+        self._block = node.create_publisher(
+            topics.BLOCKED_JOINT.type, topics.BLOCKED_JOINT.name, topics.BLOCKED_JOINT.profile()
         )
         node.create_subscription(
             FailureEvent, topics.FAILURE_EVENT.name, self._on_failure, qos.event()
@@ -144,6 +154,17 @@ class FaultBench:
     def proxy(self, topic: str, fault: str) -> None:
         """Tell the fault proxy what to do to a topic."""
         self._fault.publish(topics.FAULT.type(data=f"{topic} {fault}"))
+
+    def block(self, joint: str) -> None:
+        """Let a joint be stuck; empty = none."""
+        self._block.publish(topics.BLOCKED_JOINT.type(data=joint))
+
+    def start_again(self, node: str) -> None:
+        """Start a process that was asked to end, once it has."""
+        self._wait(lambda: node not in self.supervisor.pids, _END_S, f"the end of {node}")
+        process = next(p for p in self._system.processes if p.name == node)
+        self.supervisor.start_process(self._system, process)
+        self._started_again = True
 
     def prepare(self) -> None:
         """Wait until the system can run a task, and the monitor judges heartbeats."""
@@ -211,6 +232,9 @@ class FaultBench:
         if self._stopped_ns:
             self._client.release_stop()
             self._stopped_ns = 0
+        if self._started_again:
+            self._started_again = False
+            self.prepare()
         self._spin(0.5)
 
     def close(self) -> None:
@@ -264,7 +288,7 @@ def running(system: System, log_folder: Path) -> Iterator[FaultBench]:
     name = remaps.get(topics.JOINT_STATES.name, topics.JOINT_STATES.name)
     joint_states = Topic(name, topics.JOINT_STATES.type, topics.JOINT_STATES.profile)
     with running_system(system, log_folder, "fault_bench") as (supervisor, node, executor):
-        bench = FaultBench(supervisor, node, executor, joint_states)
+        bench = FaultBench(system, supervisor, node, executor, joint_states)
         try:
             bench.prepare()
             yield bench

@@ -12,27 +12,23 @@ Parameters: :class:`ProxyConfig`.
 from __future__ import annotations
 
 import dataclasses
-import math
 import time
-from array import array
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from rclpy.node import Node
-from rclpy.serialization import serialize_message
 from std_msgs.msg import String
 
 from kv_action_router import realtime
 from kv_action_router.configuration import Configuration, parameter
 from kv_action_router.errors import ConfigError, InputError
 from kv_action_router.ros import parameters, topics
+from kv_action_router.ros.altered_messages import altered
 from kv_action_router.ros.bytes_publisher import BytesPublisher
 from kv_action_router.ros.process import run
 from kv_action_router.ros.streams import DataLoop, DataPlane, LatestReader
 from kv_action_router.ros.system import SIMULATION, Process, System
 from kv_action_router.ros.topics import Topic
-from kv_action_router.ros.wire.reader import message_from_bytes
 from kv_action_router.simulation.faulty_link import FaultyLink, fault_of
 
 NAME = "fault_proxy"
@@ -129,7 +125,7 @@ class FaultProxy(Node):
         deep = dataclasses.replace(topic, name=f"{topic.name}/{UNFAULTED}")
         profile.depth = max(profile.depth, _QUEUE)
         reader = self._plane.reader(deep, profile=profile, raw=True)
-        link = FaultyLink(lambda data: spoiled(topic.type, data))
+        link: FaultyLink[bytes] = FaultyLink(lambda fault, data: altered(fault, topic.type, data))
         self._links[topic.name] = link
         self._ways.append((reader, link, BytesPublisher(self, topic)))
 
@@ -161,33 +157,6 @@ class FaultProxy(Node):
 
     def _failed(self, error: Exception) -> None:
         self.get_logger().error(f"not passed on: {type(error).__name__}: {error}")
-
-
-def spoiled(kind: type, data: bytes) -> bytes:
-    """Return a serialized message with NaN in place of each floating-point number."""
-    message = message_from_bytes(kind, data)
-    _spoil(message)
-    result: bytes = serialize_message(message)
-    return result
-
-
-def _spoil(message: Any) -> None:
-    if getattr(message, "encoding", "") == "32FC1":  # a depth image holds its numbers as bytes
-        message.data = array("B", np.full(len(message.data) // 4, np.nan, np.float32).tobytes())
-    for name in message.get_fields_and_field_types():
-        value = getattr(message, name)
-        if isinstance(value, float):
-            setattr(message, name, math.nan)
-        elif isinstance(value, np.ndarray) and value.dtype.kind == "f":
-            value[:] = np.nan
-        elif isinstance(value, array) and value.typecode in "fd":
-            setattr(message, name, array(value.typecode, [math.nan] * len(value)))
-        elif hasattr(value, "get_fields_and_field_types"):
-            _spoil(value)
-        elif isinstance(value, list):
-            for item in value:
-                if hasattr(item, "get_fields_and_field_types"):
-                    _spoil(item)
 
 
 def main(arguments: list[str] | None = None) -> int:

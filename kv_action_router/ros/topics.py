@@ -110,6 +110,7 @@ EFFORT_COMMAND = Topic("effort_controller/commands", Float64MultiArray, qos.comm
 VELOCITY_COMMAND = Topic("velocity_controller/commands", Float64MultiArray, qos.command)
 POSITION_COMMAND = Topic("position_controller/commands", Float64MultiArray, qos.command)
 FAULT = Topic("fault_proxy/fault", String, qos.event)
+BLOCKED_JOINT = Topic("simulation/blocked_joint", String, qos.event)
 SIMULATION_TRUTH = Topic("simulation/truth", SimulationTruth, qos.event)
 
 EXECUTE_TASK = Service("execute_task", ExecuteTask, "behavior_synthesizer")

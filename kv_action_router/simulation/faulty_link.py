@@ -22,7 +22,14 @@ class Fault(StrEnum):
     DELAY = "delay"  # each comes 100 ms later
     REORDER = "reorder"  # of two, the second comes first
     DUPLICATE = "duplicate"  # each comes twice
+    FROZEN = "frozen"  # the last one again and again
     NAN = "nan"  # each number that can be is NaN
+    BLACK = "black"  # images show nothing
+    HOT = "hot"  # drives are at 90 degC
+    SET_BACK = "set_back"  # header stamps are of a clock that was set back by an hour
+
+
+CONTENTS = (Fault.NAN, Fault.BLACK, Fault.HOT, Fault.SET_BACK)  # change what a message says
 
 
 def fault_of(text: str) -> Fault:
@@ -47,16 +54,22 @@ class FaultyLink(Generic[M]):
         fault: in force.
     """
 
-    def __init__(self, spoil: Callable[[M], M]) -> None:
-        """Make a link that works; ``spoil`` returns a message with NaN for its numbers."""
+    def __init__(self, alter: Callable[[Fault, M], M]) -> None:
+        """Make a link that works; ``alter`` returns a message with one of ``CONTENTS``."""
         self.fault = Fault.NONE
-        self._spoil = spoil
+        self._alter = alter
+        self._last: M | None = None
         self._held: M | None = None
         self._delayed: deque[tuple[int, M]] = deque()
 
     def take(self, message: M, now_ns: int) -> list[M]:
         """Take a message in at an instant of CLOCK_MONOTONIC; return what comes out at once."""
+        if self.fault in CONTENTS:
+            return [self._alter(self.fault, message)]
         match self.fault:
+            case Fault.FROZEN:
+                self._last = message if self._last is None else self._last
+                return [self._last]
             case Fault.SILENCE:
                 return []
             case Fault.DELAY:
@@ -64,14 +77,13 @@ class FaultyLink(Generic[M]):
                 return []
             case Fault.DUPLICATE:
                 return [message, message]
-            case Fault.NAN:
-                return [self._spoil(message)]
             case Fault.REORDER:
                 before, self._held = self._held, None
                 if before is not None:
                     return [message, before]
                 self._held = message
                 return []
+        self._last = message
         before, self._held = self._held, None  # of a reordering that is over
         return [message] if before is None else [before, message]
 

@@ -3,7 +3,8 @@
 Publishers: ``joint_states``, ``wrench``, ``imu``, ``drive_state``, ``camera/color/image_raw``,
 ``camera/depth/image_rect_raw``, ``camera/color/camera_info``, ``simulation/truth``.
 Subscriptions: ``effort_controller/commands``, ``velocity_controller/commands``,
-``position_controller/commands`` (polled by the physics loop), ``horn``.
+``position_controller/commands`` (polled by the physics loop), ``horn``,
+``simulation/blocked_joint``.
 Services: ``simulation/place_target``, ``simulation/place_box``.
 Parameters: ``simulation/config.py``.
 """
@@ -42,6 +43,7 @@ from kv_action_router.simulation.loop import PhysicsLoop
 from kv_action_router.simulation.placement import Reach, TargetPlacement
 from kv_action_router.simulation.plant import Plant
 from kv_action_router.simulation.render import RenderThread
+from kv_action_router.simulation.screw import Screw
 from kv_action_router.simulation.sensors import (
     DriveSensors,
     ImuSensor,
@@ -90,6 +92,12 @@ class SimulationNode(Node):
         self.create_subscription(
             topics.HORN.type, topics.HORN.name, self._on_horn, topics.HORN.profile()
         )
+        self.create_subscription(
+            topics.BLOCKED_JOINT.type,
+            topics.BLOCKED_JOINT.name,
+            self._on_blocked_joint,
+            topics.BLOCKED_JOINT.profile(),
+        )
         self.create_service(
             topics.PLACE_TARGET.type, topics.PLACE_TARGET.name, self._on_place_target
         )
@@ -103,6 +111,15 @@ class SimulationNode(Node):
             if config.camera_rate
             else None
         )
+
+    def _on_blocked_joint(self, message: Any) -> None:
+        def block() -> None:
+            try:
+                self.plant.block(message.data)
+            except InputError as error:
+                self.get_logger().error(str(error))
+
+        self._loop.call(block)
 
     def start(self) -> None:
         """Start camera and physics.
@@ -203,6 +220,18 @@ class SimulationNode(Node):
         self.get_logger().info(
             f"target touched by {contact.geom} {contact.error * 1e3:.2f} mm off its center with "
             f"{contact.force:.1f} N"
+        )
+
+    def screw(self, screw: Screw, factor: float, stamp_ns: int) -> None:
+        """Publish how a screw was driven."""
+        message = truth_message("screw", stamp_ns, self._target, self.plant.tip, BASE_FRAME)
+        message.final_torque, message.search = screw.peak_torque, screw.search
+        message.advance = screw.thread.advance
+        message.real_time_factor, message.sequence = factor, self._placements
+        self._truth_publisher.publish(message)
+        self.get_logger().info(
+            f"screw driven {screw.thread.advance * 1e3:.2f} mm in, with {screw.peak_torque:.2f} N m"
+            f" at last; searched for {screw.search * 1e3:.1f} mm"
         )
 
     def unscheduled(self, refusal: str) -> None:

@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 
 from kv_action_router.contracts import FloatArray
-from kv_action_router.errors import ConfigError
+from kv_action_router.errors import ConfigError, InputError
 from kv_action_router.simulation.box import Box
 from kv_action_router.simulation.clutter import Clutter
 from kv_action_router.simulation.config import SimulationConfig
@@ -108,6 +108,7 @@ class Plant:
         self._friction_solref = np.array(self.model.dof_solref)
         self._friction_solimp = np.array(self.model.dof_solimp)
         self._brake_friction = config.brake_ratio * effort_limit
+        self._blocked = [False] * len(names)
         self._held = False
         self._wanted = np.zeros(size)
         self._target_height = config.target_height
@@ -189,8 +190,23 @@ class Plant:
             self.screw.renew(self.target)
         self._clutter.shuffle(self.target)
 
+    def block(self, joint: str) -> None:
+        """Let one joint be stuck, as by a jammed gear; empty = none is any more.
+
+        Raises:
+            InputError: there is no such joint.
+        """
+        names = self.drives.names
+        if joint and joint not in names:
+            raise InputError("blocked joint", f"one of {', '.join(names)}", joint)
+        self._blocked = [name == joint for name in names]
+        self._set_brakes(self._held)
+
     def _set_brakes(self, engaged: bool) -> None:
         self._held = engaged
-        self.model.dof_frictionloss[:] = self._brake_friction if engaged else self._friction
-        self.model.dof_solref[:] = _BRAKE_SOLREF if engaged else self._friction_solref
-        self.model.dof_solimp[:] = _BRAKE_SOLIMP if engaged else self._friction_solimp
+        for dof, blocked in enumerate(self._blocked):
+            held = engaged or blocked
+            friction = self._brake_friction if held else self._friction
+            self.model.dof_frictionloss[dof] = friction[dof]
+            self.model.dof_solref[dof] = _BRAKE_SOLREF if held else self._friction_solref[dof]
+            self.model.dof_solimp[dof] = _BRAKE_SOLIMP if held else self._friction_solimp[dof]

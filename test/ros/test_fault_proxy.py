@@ -18,29 +18,46 @@ from sensor_msgs.msg import Image, JointState  # noqa: E402
 from std_msgs.msg import String  # noqa: E402
 
 from kv_action_router.errors import ConfigError  # noqa: E402
+from kv_action_router.msg import DriveState  # noqa: E402
 from kv_action_router.ros import qos, topics  # noqa: E402
-from kv_action_router.ros.fault_proxy import WRITERS, behind_proxy, spoiled  # noqa: E402
+from kv_action_router.ros.altered_messages import altered  # noqa: E402
+from kv_action_router.ros.fault_proxy import WRITERS, behind_proxy  # noqa: E402
 from kv_action_router.ros.streams import DataPlane  # noqa: E402
 from kv_action_router.ros.system import SYSTEMS, Arguments  # noqa: E402
+from kv_action_router.simulation.faulty_link import CONTENTS, Fault  # noqa: E402
+
+
+def alter(fault: Fault, message: Any) -> Any:
+    kind = type(message)
+    return deserialize_message(altered(fault, kind, serialize_message(message)), kind)
 
 
 def test_spoiled_numbers_are_nan_and_the_rest_is_whole() -> None:
     message = JointState(name=["a"], position=[1.0], velocity=[2.0])
     message.header.stamp.sec = 5
-    spoilt = deserialize_message(spoiled(JointState, serialize_message(message)), JointState)
+    spoilt = alter(Fault.NAN, message)
     assert (spoilt.name, spoilt.header.stamp.sec, len(spoilt.effort)) == (["a"], 5, 0)
     assert math.isnan(spoilt.position[0]) and math.isnan(spoilt.velocity[0])
 
     depth = Image(encoding="32FC1", height=1, width=2, step=8)
     depth.data = array("B", np.ones(2, np.float32).tobytes())
-    spoilt = deserialize_message(spoiled(Image, serialize_message(depth)), Image)
-    assert np.isnan(np.frombuffer(spoilt.data, np.float32)).all()
+    assert np.isnan(np.frombuffer(alter(Fault.NAN, depth).data, np.float32)).all()
+
+
+def test_other_contents() -> None:
+    image = Image(encoding="rgb8", height=1, width=1, step=3, data=[1, 2, 3])
+    assert alter(Fault.BLACK, image).data.tolist() == [0, 0, 0]
+    drives = DriveState(name=["a"], temperature=array("d", [40.0]))
+    assert alter(Fault.HOT, drives).temperature.tolist() == [90.0]
+    assert alter(Fault.BLACK, drives).temperature.tolist() == [40.0]
+    image.header.stamp.sec = 10_000
+    assert alter(Fault.SET_BACK, image).header.stamp.sec == 6_400
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_any_message_can_be_spoiled(name: str) -> None:
-    topic, _ = WRITERS[name]
-    spoiled(topic.type, serialize_message(topic.type()))
+@pytest.mark.parametrize("fault", CONTENTS)
+def test_any_message_can_be_altered(name: str, fault: Fault) -> None:
+    alter(fault, WRITERS[name][0].type())
 
 
 def test_a_system_behind_a_proxy_is_remapped_at_the_writer() -> None:

@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kv_action_router.errors import InputError
-from kv_action_router.simulation.faulty_link import DELAY_NS, Fault, FaultyLink, fault_of
+from kv_action_router.simulation.faulty_link import (
+    CONTENTS,
+    DELAY_NS,
+    Fault,
+    FaultyLink,
+    fault_of,
+)
 
 
 def send(link: FaultyLink[int], messages: range, now_ns: int = 0) -> list[int]:
@@ -15,7 +21,7 @@ def send(link: FaultyLink[int], messages: range, now_ns: int = 0) -> list[int]:
 
 
 def link(fault: Fault = Fault.NONE) -> FaultyLink[int]:
-    made: FaultyLink[int] = FaultyLink(lambda message: -message)
+    made: FaultyLink[int] = FaultyLink(lambda fault, message: -message)
     made.fault = fault
     return made
 
@@ -27,7 +33,8 @@ def link(fault: Fault = Fault.NONE) -> FaultyLink[int]:
         (Fault.SILENCE, []),
         (Fault.DUPLICATE, [1, 1, 2, 2, 3, 3, 4, 4]),
         (Fault.REORDER, [2, 1, 4, 3]),
-        (Fault.NAN, [-1, -2, -3, -4]),
+        (Fault.FROZEN, [1, 1, 1, 1]),
+        *((fault, [-1, -2, -3, -4]) for fault in CONTENTS),
         (Fault.DELAY, []),
     ],
 )
@@ -47,8 +54,11 @@ def test_what_is_delayed_comes_at_its_time() -> None:
     assert made.due(2 * DELAY_NS) == []
 
 
-@given(st.lists(st.sampled_from([f for f in Fault if f is not Fault.SILENCE]), max_size=30))
-def test_nothing_is_lost_but_by_silence(faults: list[Fault]) -> None:
+LOSING = (Fault.SILENCE, Fault.FROZEN)
+
+
+@given(st.lists(st.sampled_from([f for f in Fault if f not in LOSING]), max_size=30))
+def test_nothing_is_lost_but_by_silence_and_frost(faults: list[Fault]) -> None:
     made, out = link(), []
     for message, fault in enumerate(faults, start=1):
         made.fault = fault
@@ -61,3 +71,12 @@ def test_nothing_is_lost_but_by_silence(faults: list[Fault]) -> None:
 def test_an_unknown_fault_is_named() -> None:
     with pytest.raises(InputError, match="fault must be one of none, silence, .* got 'fire'"):
         fault_of("fire")
+
+
+def test_what_is_frozen_is_what_came_last() -> None:
+    made = link()
+    assert send(made, range(1, 4)) == [1, 2, 3]
+    made.fault = Fault.FROZEN
+    assert send(made, range(4, 7)) == [3, 3, 3]
+    made.fault = Fault.NONE
+    assert send(made, range(7, 8)) == [7]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from kv_action_router.errors import ConfigError, RobotModelError
+from kv_action_router.errors import ConfigError, InputError, RobotModelError
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.simulation.config import SimulationConfig
 from kv_action_router.simulation.drives import Interface
@@ -75,6 +75,21 @@ def test_a_command_ends_the_quick_stop(stepped) -> None:
     assert not stepped.drives.braked
     stepped.run(0.3, drive)
     assert (stepped.plant.velocity > 0.45).all()
+
+
+def test_a_joint_that_is_blocked_stands_while_the_others_go_on(stepped) -> None:
+    def drive(now: int) -> None:
+        stepped.drives.command(Interface.VELOCITY, np.full(6, 0.3), (), now)
+
+    stepped.plant.block("elbow_joint")
+    stepped.run(0.2, drive)
+    moves = np.abs(stepped.plant.velocity) > 0.25
+    assert moves.tolist() == [True, True, False, True, True, True]
+    stepped.plant.block("")
+    stepped.run(0.3, drive)
+    assert (stepped.plant.velocity > 0.25).all()
+    with pytest.raises(InputError, match=r"blocked joint must be one of .* got 'knee'"):
+        stepped.plant.block("knee")
 
 
 def test_gravity_torque_lets_the_arm_float(stepped, robot: RobotModel) -> None:
