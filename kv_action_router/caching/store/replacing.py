@@ -6,6 +6,7 @@ swap is finished at the next start wherever it is interrupted.
 
 from __future__ import annotations
 
+import calendar
 import os
 import time
 from pathlib import Path
@@ -15,6 +16,7 @@ from kv_action_router.caching.store.salvage import Salvaged
 from kv_action_router.caching.store.tables import fill
 
 KEPT_ASIDE = 3  # damaged files of one store; older ones are removed
+_STAMP = "%Y%m%dT%H%M%S"  # of their names, UTC
 
 
 def prepare(path: Path, found: Salvaged) -> None:
@@ -57,17 +59,38 @@ def finish(path: Path) -> Path | None:
         path.rename(aside)
     ready.rename(path)
     schema.sync_folder(path.parent)
-    old = sorted(path.parent.glob(f"{path.name}.damaged-*Z"))
-    for file in old[:-KEPT_ASIDE]:
+    for file in _aside(path)[:-KEPT_ASIDE]:
         remove(file)
     return aside
 
 
 def name_aside(path: Path) -> Path:
-    """Return a name that no file has, later ones after earlier ones."""
+    """Return a name that no file has, later ones after earlier ones.
+
+    The system's clock may have been set back since the last one, or begin in 1970 at each start:
+    the newest file must not pass for the oldest, which is removed.
+    """
     now_ns = time.time_ns()
-    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now_ns // 10**9))
+    if kept := _aside(path):
+        now_ns = max(now_ns, _named_ns(kept[-1]) + 1)
+    stamp = time.strftime(_STAMP, time.gmtime(now_ns // 10**9))
     return path.with_name(f"{path.name}.damaged-{stamp}.{now_ns % 10**9:09d}Z")
+
+
+def _aside(path: Path) -> list[Path]:
+    """Return the damaged files that are kept, oldest first; others' of such names are not ours."""
+    return sorted(
+        file for file in path.parent.glob(f"{path.name}.damaged-*Z") if _named_ns(file) >= 0
+    )
+
+
+def _named_ns(file: Path) -> int:
+    """Return the time in a damaged file's name [ns]; -1 = it is no such name."""
+    seconds, _, rest = file.name.rpartition(".damaged-")[2].rstrip("Z").partition(".")
+    try:
+        return calendar.timegm(time.strptime(seconds, _STAMP)) * 10**9 + int(rest)
+    except ValueError:
+        return -1
 
 
 def remove(path: Path) -> None:
