@@ -94,6 +94,13 @@ TOUCH_BOUNDS: tuple[Bound, ...] = (
 )
 
 
+SCREW_BOUNDS: tuple[Bound, ...] = (
+    Bound("failed screws", _failed_touches, "==", 0, is_essential=True),
+    Bound("torque off, worst [share]", at("torque_off"), "<=", 0.10, is_essential=True),
+    *(bound for bound in TOUCH_BOUNDS[2:]),
+)
+
+
 def broken(report: dict[str, Any], bounds: Iterable[Bound], essential_only: bool) -> list[str]:
     """Return the bounds that are judged and do not hold, each with its figure."""
     return [

@@ -51,6 +51,10 @@ class CycleRecord:
     duration: float = math.nan  # [s]
     touch_error: float = math.nan  # [m]
     contact_force: float = math.nan  # [N]
+    final_torque: float = math.nan  # [N m] of a screw; likewise the two below
+    advance: float = math.nan  # [m]
+    search: float = math.nan  # [m]
+    stage_s: dict[str, float] = field(default_factory=dict)
 
     @property
     def hit_rate(self) -> float:

@@ -23,6 +23,7 @@ class Setting:
     executor: str
     load: float  # one-minute load average when it began
     cores: int
+    commanded_torque: float | None = None  # [N m] that screws are tightened with; None = no screws
 
 
 def build(run: RunRecord, setting: Setting) -> dict[str, Any]:
@@ -87,6 +88,8 @@ def build(run: RunRecord, setting: Setting) -> dict[str, Any]:
         "decisions_dropped": _share(dropped, chunks),
         "real_time_factor": min(run.real_time_factors, default=None),
         "touch_error_mm": quantiles(errors_mm, p50=0.5, p95=0.95, max=1.0),
+        **_screws(run, setting.commanded_torque),
+        "stage_s": _stages(run),
         "cpu_percent": run.cpu_percent,
         "rss_mb": run.rss_mb,
         "failures": run.failures,
@@ -101,6 +104,10 @@ def build(run: RunRecord, setting: Setting) -> dict[str, Any]:
                 "duration_s": cycle.duration,
                 "touch_error_mm": cycle.touch_error * 1e3,
                 "contact_force_n": cycle.contact_force,
+                "final_torque_nm": cycle.final_torque,
+                "advance_mm": cycle.advance * 1e3,
+                "search_mm": cycle.search * 1e3,
+                "stage_s": cycle.stage_s,
             }
             for cycle in run.cycles
         ],
@@ -111,6 +118,31 @@ def write(report: dict[str, Any], path: Path) -> None:
     """Write the report as JSON; a value that was not measured is null."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(_without_nan(report), indent=2) + "\n")
+
+
+def _screws(run: RunRecord, commanded: float | None) -> dict[str, Any]:
+    """Return the figures of screws, lists with one number a cycle; empty without screws."""
+    if commanded is None:
+        return {}
+    torque = [cycle.final_torque for cycle in run.cycles]
+    off = [abs(value / commanded - 1.0) for value in torque]
+    return {
+        "commanded_torque_nm": commanded,
+        "final_torque_nm": torque,
+        "torque_off": max(off) if off and all(value == value for value in off) else None,
+        "advance_mm": [cycle.advance * 1e3 for cycle in run.cycles],
+        "search_mm": [cycle.search * 1e3 for cycle in run.cycles],
+    }
+
+
+def _stages(run: RunRecord) -> dict[str, Any]:
+    """Return how long each stage took, and in how many of the cycles it was begun and ended."""
+    names = dict.fromkeys(name for cycle in run.cycles for name in cycle.stage_s)
+    found = {}
+    for name in names:
+        spent = [cycle.stage_s[name] for cycle in run.cycles if name in cycle.stage_s]
+        found[name] = {**quantiles(spent, p50=0.5, max=1.0), "cycles": len(spent)}
+    return found
 
 
 def _share(part: int, whole: int) -> float | None:

@@ -24,16 +24,19 @@ from kv_action_router.ros.readiness import wait_until_ready
 from kv_action_router.ros.supervisor import Supervisor
 from kv_action_router.ros.system import SIMULATION, SYSTEMS, Arguments
 from kv_action_router.ros.task_client import TaskClient
+from kv_action_router.tasks.definition import load_task
+from kv_action_router.tasks.stages import TaskDefinition
 
 if TYPE_CHECKING:
     from kv_action_router.cli.demo import DemoOptions
 
-TASK = "touch_target"
-_TASK_S = 30.0
+TASKS = {"touch": "touch_target", "screw": "tighten_m3_screw"}
+_TASK_S = 60.0
+_SPINDLE = "spindle_joint"
 
 
-def run_touches(options: DemoOptions, commit: str) -> tuple[RunRecord, Setting]:
-    """Bring the system up, touch targets, end it; return what happened.
+def run_work(options: DemoOptions, commit: str) -> tuple[RunRecord, Setting]:
+    """Bring the system up, touch targets or drive screws, end it; return what happened.
 
     Raises:
         RouterError: the system did not come up, or died.
@@ -43,6 +46,7 @@ def run_touches(options: DemoOptions, commit: str) -> tuple[RunRecord, Setting]:
         namespace=options.namespace,
         composed=options.composed,
         params_file=options.params_file,
+        cell=options.work,
         store_path=IN_MEMORY,  # it shows how an empty cache fills
     )
     system = SYSTEMS["ur5e"](arguments).with_parameters(SIMULATION, {"seed": options.seed})
@@ -71,8 +75,19 @@ def run_touches(options: DemoOptions, commit: str) -> tuple[RunRecord, Setting]:
             executor=type(executor).__name__,
             load=load,
             cores=os.cpu_count() or 1,
+            commanded_torque=commanded_torque(load_task(TASKS[options.work])),
         )
     return run, setting
+
+
+def commanded_torque(task: TaskDefinition) -> float | None:
+    """Return the largest torque that a task lets the spindle give [N m]; None = it turns none."""
+    limits = [
+        stage.execution[_SPINDLE]["stage_effort_limit"]
+        for stage in task.stages
+        if "stage_effort_limit" in stage.execution.get(_SPINDLE, {})
+    ]
+    return max(limits, default=None)
 
 
 class _Demonstration:
@@ -91,7 +106,7 @@ class _Demonstration:
         self._observer.start()
         self._client = TaskClient(node, executor)
         self._capture = FrameCapture(node, EncoderConfig())
-        self._view = LiveView("touch", options.cycles)
+        self._view = LiveView(options.work, options.cycles)
         self._drawn = 0.0
 
     def wait_until_ready(self) -> None:
@@ -123,8 +138,9 @@ class _Demonstration:
         cycle = CycleRecord(index)
         try:
             placed = self._client.place_random_target()
-            self._observer.contact = None
-            result = self._client.execute(TASK, _TASK_S, self._tick)
+            self._observer.contact = self._observer.screw = None
+            self._observer.stage_s = {}
+            result = self._client.execute(TASKS[self._options.work], _TASK_S, self._tick)
         except RouterError as error:
             cycle.message = str(error)
             self._check_processes()
@@ -137,8 +153,18 @@ class _Demonstration:
         if contact is not None and contact.sequence == placed.sequence:
             cycle.touch_error = contact.error
             cycle.contact_force = contact.force
-        cycle.succeeded = bool(result.success) and contact is not None
-        cycle.message = result.error_msg or ("" if cycle.succeeded else "no contact was seen")
+        screw, seen = self._observer.screw, contact
+        if self._options.work == "screw":
+            seen = screw
+        if screw is not None and screw.sequence == placed.sequence:
+            cycle.final_torque, cycle.advance = screw.final_torque, screw.advance
+            cycle.search = screw.search
+        cycle.stage_s = dict(self._observer.stage_s)
+        cycle.succeeded = bool(result.success) and seen is not None
+        missing = (
+            "no screw was let go of" if self._options.work == "screw" else "no contact was seen"
+        )
+        cycle.message = result.error_msg or ("" if cycle.succeeded else missing)
         if self._capture.frame is not None and self._run.frame is None:
             self._run.frame = self._capture.frame
             self._capture.close()

@@ -1,13 +1,14 @@
 """Watches a running system and writes down what a report needs. Changes nothing.
 
 Subscriptions: ``cache_match``, ``trajectory_chunk``, ``execution_feedback``, ``entry_update``,
-``failure_event``, ``stop``, ``simulation/truth``, ``actuator_injector/loop_statistics``, the five
+``failure_event``, ``task_state``, ``stop``, ``simulation/truth``, ``actuator_injector/loop_statistics``, the five
 heartbeats.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections import deque
 from typing import Any
 
@@ -24,6 +25,7 @@ from kv_action_router.msg import (
     LoopStatistics,
     SimulationTruth,
     Stop,
+    TaskState,
     TrajectoryChunk,
 )
 from kv_action_router.reporting.records import (
@@ -44,6 +46,7 @@ from kv_action_router.ros.topics import (
     LOOP_STATISTICS,
     SIMULATION_TRUTH,
     STOP,
+    TASK_STATE,
     TRAJECTORY_CHUNK,
 )
 from kv_action_router.ros.wire.reader import FieldReader, message_from_bytes
@@ -64,6 +67,10 @@ class RunObserver:
         self.run = run
         self.truth: SimulationTruth | None = None
         self.contact: SimulationTruth | None = None
+        self.screw: SimulationTruth | None = None
+        self.stage_s: dict[str, float] = {}  # how long each stage took; the owner clears it
+        self._stage = ""
+        self._stage_ns = 0
         self.states: dict[str, int] = {}
         self.injector_state = InjectorState.INACTIVE
         self.injector_since_ns = 0
@@ -85,6 +92,7 @@ class RunObserver:
         self._subscriptions: list[Any] = [
             subscribe(EntryUpdate, ENTRY_UPDATE.name, self._on_update, qos.event()),
             subscribe(FailureEvent, FAILURE_EVENT.name, self._on_failure, qos.event()),
+            subscribe(TaskState, TASK_STATE.name, self._on_task, qos.latched()),
             subscribe(Stop, STOP.name, self._on_stop, qos.latched()),
             subscribe(SimulationTruth, SIMULATION_TRUTH.name, self._on_truth, qos.event()),
             subscribe(LoopStatistics, LOOP_STATISTICS.name, self._on_loop, qos.latched()),
@@ -212,6 +220,17 @@ class RunObserver:
             self.run.real_time_factors.append(float(message.real_time_factor))
         if message.event == "contact":
             self.contact = message
+        elif message.event == "screw":
+            self.screw = message
+
+    def _on_task(self, message: TaskState) -> None:
+        now_ns = time.monotonic_ns()
+        if message.stage == self._stage:
+            return
+        if self._stage:
+            spent = (now_ns - self._stage_ns) * 1e-9
+            self.stage_s[self._stage] = self.stage_s.get(self._stage, 0.0) + spent
+        self._stage, self._stage_ns = message.stage, now_ns
 
     def _on_loop(self, message: LoopStatistics) -> None:
         self.run.lateness_us = {

@@ -139,6 +139,7 @@ def truth_message(
     message.header.stamp = Time(sec=sec, nanosec=nanosec)
     message.header.frame_id = frame_id
     message.error = message.force = math.nan
+    message.final_torque = message.advance = message.search = math.nan
     return message
 
 

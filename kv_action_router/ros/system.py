@@ -67,6 +67,11 @@ class Arguments(Configuration):
         "file that keeps the cache, as the cache manager's parameter of this name; empty = as the "
         "parameter files say, and in the simulation a file of its own",
     )
+    cell: str = parameter(
+        "touch",
+        "work that is set up: a disc to touch, or screws to drive",
+        choices=("touch", "screw"),
+    )
     composed: bool = parameter(False, "run the four soft stages in one process")
     realtime: bool = parameter(
         True, "ask for real-time scheduling; without permission the nodes say so and run on"
@@ -207,6 +212,8 @@ def _arm(robot: str, arguments: Arguments) -> System:
     files = [str(share / "config" / f"{robot}.yaml")]
     if arguments.sim:
         files.append(str(share / "config" / "simulation.yaml"))
+    if arguments.cell != "touch":
+        files.append(str(share / "config" / f"{arguments.cell}_cell.yaml"))
     if arguments.params_file:
         files.append(str(Path(arguments.params_file).resolve()))
     shared: dict[str, Any] = {"use_sim_time": arguments.use_sim_time}

@@ -13,6 +13,7 @@ from kv_action_router.simulation.camera import Snapshot
 from kv_action_router.simulation.config import SimulationConfig
 from kv_action_router.simulation.pacing import Pace, Rate, RealTimeFactor
 from kv_action_router.simulation.plant import Plant
+from kv_action_router.simulation.screw import Screw
 from kv_action_router.simulation.truth import Contact
 
 _PACE_STEPS = 100  # physics steps between two looks at the real-time factor
@@ -41,6 +42,9 @@ class Outputs(Protocol):
 
     def contact(self, contact: Contact, factor: float, stamp_ns: int) -> None:
         """The robot has touched the target."""
+
+    def screw(self, screw: Screw, factor: float, stamp_ns: int) -> None:
+        """Take a screw that the tool has let go of, and the real-time factor."""
 
     def unscheduled(self, refusal: str) -> None:
         """The wanted real-time priority was not permitted; the loop runs on without it."""
@@ -154,6 +158,9 @@ class PhysicsLoop:
             outputs.imu(stamp)
         if contact is not None:
             outputs.contact(contact, self.factor, stamp)
+        if plant.screw is not None and plant.screw.let_go:
+            plant.screw.let_go = False
+            outputs.screw(plant.screw, self.factor, stamp)
         if self._camera_rate is not None and self._camera_rate.due(steps):
             outputs.image(Snapshot.of(plant.data, stamp))
         if self._drive_rate.due(steps):

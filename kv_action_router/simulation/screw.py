@@ -129,6 +129,7 @@ class Screw:
         hold: how far the bit is in.
         peak_torque: largest torque that the screw was turned with [N m].
         search: way of the bit on the head's face before the recess took it [m].
+        let_go: the bit has left the screw after it had turned it; its owner sets it to False.
     """
 
     def __init__(
@@ -144,6 +145,7 @@ class Screw:
         self.thread = Thread(thread)
         self.hold = Hold.FREE
         self.peak_torque = self.search = 0.0
+        self.let_go = False
         self._model, self._data, self._generator = model, data, generator
         self._screw = int(model.body_mocapid[model.body(_SCREW).id])
         self._ground = int(model.body_mocapid[model.body(_GROUND).id])
@@ -221,6 +223,7 @@ class Screw:
         if self.hold is not Hold.FREE:
             lifted = tip[2] > self.top + 2.0e-4
             if lifted or away > 2.0 * self.config.capture_distance + 1.0e-3:
+                self.let_go = self.hold is Hold.ENGAGED
                 self.hold = Hold.FREE
         elif away < 4.0 * self.config.head_radius:
             press = self._press()
