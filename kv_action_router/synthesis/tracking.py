@@ -121,6 +121,8 @@ class Tracking:
     def strayed(self, since_ns: int) -> float:
         """Return how far any joint is from its set-point [rad]; 0 while no chunk is followed.
 
+        Spindles do not count: they work against what they turn.
+
         Args:
             since_ns: CLOCK_MONOTONIC of the motion's beginning; feedback from before it, and from
                 the first moments after it, may be of another motion and says nothing.
@@ -130,8 +132,10 @@ class Tracking:
             return 0.0
         if feedback.monotonic_ns <= since_ns + ADOPTION_NS:
             return 0.0
-        pairs = zip(feedback.position.tolist(), feedback.setpoint_position.tolist(), strict=False)
-        return max((abs(place - asked) for place, asked in pairs), default=0.0)
+        places, wanted = feedback.position.tolist(), feedback.setpoint_position.tolist()
+        if feedback.joints != self._names or len(places) != len(wanted):
+            return 0.0
+        return max((abs(places[index] - wanted[index]) for index in self._led), default=0.0)
 
     def held_back(self, reference: Reference) -> bool:
         """Say whether the robot left a reference that the injector followed.

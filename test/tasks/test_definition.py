@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,11 @@ def test_good_definition_is_read() -> None:
     assert task.intent.shape == (128,)
 
 
+def test_a_path_is_judged_where_its_stage_says_so() -> None:
+    judged = parse_task(changed("stages.0.path_tolerance", 0.02))
+    assert [stage.path_tolerance for stage in judged.stages] == [0.02, math.inf]
+
+
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
@@ -88,6 +94,8 @@ def test_good_definition_is_read() -> None:
         ("stages.0.velocity_scale", 1.5, "velocity_scale must be from 0.01 to 1, got 1.5"),
         ("stages.0.velocity_scale", True, "velocity_scale must be a finite number, got True"),
         ("stages.0.tolerance", 0, "tolerance must be from 1e-05"),
+        ("stages.0.path_tolerance", 0, "path_tolerance must be from 0.0001 to 3, got 0"),
+        ("stages.0.path_tolerance", float("inf"), "path_tolerance must be a finite number"),
         ("stages.0.timeout", 0, "timeout must be from 0.001"),
         ("stages.0.outputs.0.time", -1, "output: time must be from 0"),
         ("stages.0.outputs.0.nam", "x", "got 'nam'; did you mean 'name'"),
