@@ -1,8 +1,8 @@
 """Watches a running system and writes down what a report needs. Changes nothing.
 
 Subscriptions: ``cache_match``, ``trajectory_chunk``, ``execution_feedback``, ``entry_update``,
-``failure_event``, ``task_state``, ``stop``, ``simulation/truth``, ``actuator_injector/loop_statistics``, the five
-heartbeats.
+``failure_event``, ``task_state``, ``stop``, ``simulation/truth``,
+``actuator_injector/loop_statistics``, the five heartbeats.
 """
 
 from __future__ import annotations
