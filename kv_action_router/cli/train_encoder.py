@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--cell", default="touch", choices=tuple(CELLS))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--shards", type=int, default=32, help=f"of {SCENES * LOOKS} frames")
-    parser.add_argument("--epochs", type=int, default=12)
+    parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--build", type=Path, default=_BUILD, help="frames, and what was reached")
     parser.add_argument("--checkpoint", type=Path, help="folder to write; default: the shipped one")
     parser.add_argument("--card", type=Path, help="model card to write")
@@ -61,7 +61,7 @@ def _plan(options: argparse.Namespace) -> Plan:
 def _all(options: argparse.Namespace) -> int:
     from kv_action_router.learning.export import save_checkpoint, write_card
 
-    console = Console()
+    console = Console(width=132)
     plan = _plan(options)
     columns = (
         TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"),
@@ -78,6 +78,7 @@ def _all(options: argparse.Namespace) -> int:
     numbers = calibrate(models, dataset.load(files[-_HELD_BACK:]), plan.cell)
     frames = (options.shards - _HELD_BACK) * SCENES * LOOKS
     training = {
+        "cell": plan.cell.name,
         "seed": options.seed,
         "frames": frames,
         "scenes": frames // LOOKS,

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import cv2
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from kv_action_router.contracts import Float32Array
+from kv_action_router.encoding.images import ColorImage
 from kv_action_router.encoding.network import layout
 from kv_action_router.encoding.network.pictures import write_closeup, write_overview
 from kv_action_router.learning.dataset import MARGIN, Arrays
@@ -19,7 +21,8 @@ from kv_action_router.learning.dataset import MARGIN, Arrays
 _SCENES, _LOOKS = 24, 2  # a batch of overviews
 _CUTS = 96  # a batch of cut-outs
 _GAIN, _TINT, _LIFT = 0.15, 0.05, 0.004  # largest change of brightness, color, and height [m]
-_MIXED_SHADES = 0.3  # share of cut-outs whose colors are exchanged, which makes them no target
+_RECOLORED = 0.25  # share of the target's cut-outs that get other hues, which makes them no target
+_HUES = (40.0, 320.0)  # [deg] by which hues are turned then
 
 
 @dataclass(frozen=True)
@@ -102,8 +105,8 @@ def cutout_batch(
         here = np.s_[shift[1] : shift[1] + size, shift[0] : shift[0] + size]
         color, height = data["cut_color"][j, k][here], data["cut_height"][j, k][here]
         whole = data["cut_face"][j, k][here].astype(np.float32) / 255.0
-        if generator is not None and visible[i] > 0.0 and generator.uniform() < _MIXED_SHADES / 3:
-            color = color[..., [(2, 0, 1), (1, 2, 0), (1, 0, 2)][generator.integers(3)]]
+        if generator is not None and visible[i] > 0.0 and generator.uniform() < _RECOLORED:
+            color = _recolored(color, generator.uniform(*_HUES))
             visible[i], whole = 0.0, np.zeros_like(whole)
         write_closeup(color, height.astype(np.float32), window, planes[i])
         if generator is not None:
@@ -118,6 +121,15 @@ def cutout_batch(
         torch.from_numpy(visible),
         torch.from_numpy(data["cut_heading"][frame, number]),
     )
+
+
+def _recolored(color: ColorImage, turn: float) -> ColorImage:
+    """Return an image whose hues are turned by an angle [deg]."""
+    hsv = cv2.cvtColor(np.ascontiguousarray(color), cv2.COLOR_RGB2HSV_FULL)
+    hsv[..., 0] += np.uint8(round(turn * 256.0 / 360.0))  # wraps around
+    turned: ColorImage = np.empty_like(color)
+    cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB_FULL, dst=turned)
+    return turned
 
 
 def _vary(planes: Float32Array, unit: float, generator: np.random.Generator) -> None:

@@ -84,7 +84,7 @@ def test_wrong_color(maker, scene, looker, hue):
 
 
 def test_hidden_altogether(maker, scene, looker):
-    frame = maker.look(scene, CENTER, 0.0, maker.home, extra=[wall(2.0)])
+    frame = maker.look(scene, CENTER, 0.0, maker.home, extra=[wall(4.0)])
     assert frame.visible < 0.05
     found = find(looker, frame)
     assert found.target is None
