@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from kv_action_router.contracts import (
 )
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.synthesis.goal import goal_configuration, tip_goal
+from kv_action_router.synthesis.recent_path import RecentPath
 from kv_action_router.synthesis.spline import Motion
 from kv_action_router.tasks.stages import StageDefinition, TargetGoal, TimedOutput
 
@@ -35,7 +36,8 @@ class Execution:
         outputs_ns: CLOCK_MONOTONIC that the stage's timed outputs count from [ns].
         decision_hit: the newest decision that the motion answers was a hit.
         interrupted_ns: CLOCK_MONOTONIC of an interruption under way [ns]; 0 = none.
-        strayed: largest distance of a joint from its set-point until now [rad].
+        path: where its set-point has been lately.
+        strayed: largest distance of a joint from that path until now [rad].
     """
 
     match: CacheMatch
@@ -48,6 +50,7 @@ class Execution:
     outputs_ns: int
     decision_hit: bool
     interrupted_ns: int = 0
+    path: RecentPath = field(default_factory=RecentPath)
     strayed: float = 0.0
 
     @classmethod

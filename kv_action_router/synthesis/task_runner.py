@@ -218,14 +218,19 @@ class TaskRunner:
 
     def _watch_path(self) -> None:
         execution = self.execution
-        if execution is not None and execution.stage.path_tolerance < math.inf:
-            strayed = self._tracking.strayed(execution.begun_ns)
-            execution.strayed = max(execution.strayed, strayed)
+        if execution is None or execution.stage.path_tolerance == math.inf:
+            return
+        led = self._tracking.led(execution.begun_ns)
+        if led is not None:
+            beside = execution.path.beside(*led, execution.stage.path_tolerance)
+            execution.strayed = max(execution.strayed, beside)
 
     def _ask_for_values(self, now_ns: int) -> None:
         """Tell the cache which execution values the stage under way asks for."""
         stack = self.stack
-        stage = stack.stage if stack.frames else None
+        if not stack.frames:
+            return  # what has failed in contact must not be pressed on with more
+        stage = stack.stage
         try:
             self._learn(
                 self._values.update(stage, Decision(domain=stack.domain or self._config.domain))

@@ -44,6 +44,7 @@ class Tracking:
                 they are says nothing.
         """
         self._names = joint_names
+        self._spindles = [index for index, one in enumerate(spindles) if one]
         self._led = [
             index for index in range(len(joint_names)) if not (len(spindles) and spindles[index])
         ]
@@ -96,6 +97,25 @@ class Tracking:
         position = np.asarray(self.joints.position, dtype=float)
         return MotionState(position, np.nan_to_num(self.joints.velocity), np.zeros(len(position)))
 
+    def standing(self) -> MotionState:
+        """Return the state that a motion begins in which nobody follows: the measured one.
+
+        A spindle that works against something is begun where the injector's set-point is: that is
+        how its torque goes on.
+        """
+        state = self.measured()
+        feedback = self.feedback
+        if not self._spindles or feedback is None or feedback.state not in MOVABLE:
+            return state
+        setpoint = self._ordered(feedback)
+        if setpoint is None:
+            return state
+        position = np.array(state.position)
+        velocity = np.array(state.velocity)
+        position[self._spindles] = setpoint[self._spindles]
+        velocity[self._spindles] = 0.0
+        return MotionState(position, velocity, state.acceleration)
+
     def follows(self, reference: Reference, since_ns: int) -> bool:
         """Say whether the injector follows a reference, and the robot the injector.
 
@@ -118,24 +138,27 @@ class Tracking:
             return False
         return self._near(setpoint, reference.position(feedback.monotonic_ns))
 
-    def strayed(self, since_ns: int) -> float:
-        """Return how far any joint is from its set-point [rad]; 0 while no chunk is followed.
+    def led(self, since_ns: int) -> tuple[list[float], list[float]] | None:
+        """Return positions and set-points of the joints that are led along a path [rad] (n,).
 
-        Spindles do not count: they work against what they turn.
+        Spindles are not: they work against what they turn.
 
         Args:
             since_ns: CLOCK_MONOTONIC of the motion's beginning; feedback from before it, and from
-                the first moments after it, may be of another motion and says nothing.
+                the first moments after it, may be of another motion.
+
+        Returns:
+            None while no chunk is followed, or nothing is known of it.
         """
         feedback = self.feedback
         if feedback is None or feedback.state is not InjectorState.FOLLOW:
-            return 0.0
-        if feedback.monotonic_ns <= since_ns + ADOPTION_NS:
-            return 0.0
+            return None
+        if feedback.monotonic_ns <= since_ns + ADOPTION_NS or feedback.joints != self._names:
+            return None
         places, wanted = feedback.position.tolist(), feedback.setpoint_position.tolist()
-        if feedback.joints != self._names or len(places) != len(wanted):
-            return 0.0
-        return max((abs(places[index] - wanted[index]) for index in self._led), default=0.0)
+        if len(places) != len(wanted):
+            return None
+        return [places[index] for index in self._led], [wanted[index] for index in self._led]
 
     def held_back(self, reference: Reference) -> bool:
         """Say whether the robot left a reference that the injector followed.

@@ -120,8 +120,8 @@ class StageDefinition:
         follow_target: the motion's end follows the target while it runs.
         allowed_contact: what the stage may touch; empty = nothing.
         tolerance: distance from the goal above which a result counts as wrong [m].
-        path_tolerance: distance of any joint from its set-point above which a motion counts as
-            wrong, though it reached the goal [rad]; infinite = it is not judged.
+        path_tolerance: distance of any joint from the path of its set-point above which a motion
+            counts as wrong, though it reached the goal [rad]; infinite = it is not judged.
         outputs: timed auxiliary outputs.
         execution: drive, ``*`` = every other one, -> slot of its execution value -> number that is
             in force while the stage lasts.

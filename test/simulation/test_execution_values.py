@@ -40,7 +40,7 @@ def test_what_heat_taught_is_stored_and_a_roll_back_is_in_force_at_once() -> Non
     manager = CacheManager(CachingConfig(), robot, first)
     for now_ns, temperature in enumerate((75.0, 60.0), 1):
         for event in drives.update(at(robot, temperature), now_ns, 1):
-            manager.apply(execution_update(event))
+            manager.apply(execution_update(event.execution, event.reason))
     learned = manager.execution_value()
     assert learned is not None
     assert learned.slots[:2, SHARE] == pytest.approx([0.57, 0.6])

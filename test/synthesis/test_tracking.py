@@ -43,20 +43,18 @@ def told(**changed) -> ExecutionFeedback:
     return dataclasses.replace(feedback, **changed)
 
 
-def strayed(feedback: ExecutionFeedback | None) -> float:
-    tracking = Tracking(JOINTS, SynthesisConfig())
+def led(feedback: ExecutionFeedback | None, spindles=()):
+    tracking = Tracking(JOINTS, SynthesisConfig(), spindles)
     tracking.feedback = feedback
-    return tracking.strayed(BEGUN_NS)
+    return tracking.led(BEGUN_NS)
 
 
-def test_the_joint_that_is_farthest_off_counts():
-    assert strayed(told()) == pytest.approx(0.03)
+def test_positions_and_set_points_of_the_joints_that_are_led():
+    assert led(told()) == ([0.10, -0.50], [0.12, -0.47])
 
 
-def test_a_spindle_does_not_count():
-    tracking = Tracking(JOINTS, SynthesisConfig(), [False, True])
-    tracking.feedback = told()
-    assert tracking.strayed(BEGUN_NS) == pytest.approx(0.02)
+def test_a_spindle_is_led_along_no_path():
+    assert led(told(), [False, True]) == ([0.10], [0.12])
 
 
 @pytest.mark.parametrize(
@@ -73,4 +71,4 @@ def test_a_spindle_does_not_count():
     ],
 )
 def test_what_is_not_on_the_motions_path_says_nothing(feedback):
-    assert strayed(feedback) == 0.0
+    assert led(feedback) is None
