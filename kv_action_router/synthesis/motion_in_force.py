@@ -39,7 +39,7 @@ class MotionInForce:
         """Return the state that a new motion begins in."""
         if self.reference is not None and self.followed(self.reference):
             return self.reference.state(now_ns)
-        return self._tracking.measured()
+        return self._tracking.standing()
 
     def followed(self, reference: Reference) -> bool:
         """Say whether the injector follows a reference."""
@@ -83,7 +83,7 @@ class MotionInForce:
             raise SynthesisError("no motion is in force")
         if self.followed(reference):
             return reference
-        motion, phase = self._decider.rejoin(stage, reference, self._tracking.measured(), now_ns)
+        motion, phase = self._decider.rejoin(stage, reference, self._tracking.standing(), now_ns)
         stops = reference.stops
         self._since_ns = now_ns
         joined = self.begin(motion, now_ns, phase)
