@@ -6,7 +6,7 @@ All stages around the simulated arm with its physics, in simulated time; efforts
 The drives age at the pace of years: torque constant, friction and resistance go on by two hours
 between two checkpoints, and the windings warm to what the work asks of them. At each checkpoint the
 arm runs a few cycles of ``touch_target``. Nothing else is scripted: an aged drive gives less than
-it is sent, the arm strays from its path, and a motion that strays by more than its stage's
+it is sent, the arm strays, and a motion that strays from its path by more than its stage's
 ``path_tolerance`` is a false hit; entries lose their confidence, and what is planned anew strays
 too. One arm is not calibrated before the end; the other is after every two hours.
 
