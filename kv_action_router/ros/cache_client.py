@@ -45,6 +45,7 @@ class CacheClient:
         self._node = node
         self._executor = executor
         self._timeout = timeout
+        self._asking: dict[topics.Service, Any] = {}
 
     def call(self, service: topics.Service, **fields: Any) -> Any:
         """Call a service and return its response.
@@ -53,14 +54,11 @@ class CacheClient:
             TimeOutError: nobody serves it here, or no answer came; with a hint.
             RouterError: it was refused, with the reason.
         """
-        client = self._node.create_client(service.type, service.name, qos_profile=qos.request())
-        try:
-            self._wait(client.service_is_ready, f"service {service.name}", self._hint)
-            future = client.call_async(service.type.Request(**fields))
-            self._wait(future.done, f"an answer of {service.name}", lambda: "")
-            response = future.result()
-        finally:
-            self._node.destroy_client(client)
+        client = self._client(service)
+        self._wait(client.service_is_ready, f"service {service.name}", self._hint)
+        future = client.call_async(service.type.Request(**fields))
+        self._wait(future.done, f"an answer of {service.name}", lambda: "")
+        response = future.result()
         if not response.success:
             raise RouterError(response.message)
         return response
@@ -154,6 +152,18 @@ class CacheClient:
         return plain(self.newest(topics.STATISTICS, topics.STATISTICS.profile()))
 
     # --- inside ---
+
+    def _client(self, service: topics.Service) -> Any:
+        """Return the client of a service, kept for the next call.
+
+        The answer to the first request of a client is dropped when the server has not heard of the
+        client within 100 ms of it (rmw_fastrtps), so there should be few first ones.
+        """
+        if service not in self._asking:
+            self._asking[service] = self._node.create_client(
+                service.type, service.name, qos_profile=qos.request()
+            )
+        return self._asking[service]
 
     def _wait(self, done: Any, what: str, hint: Any) -> None:
         try:
