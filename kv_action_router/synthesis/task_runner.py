@@ -25,6 +25,7 @@ from kv_action_router.synthesis.execution import (
     result_error,
     success_update,
 )
+from kv_action_router.synthesis.found import FoundPlaces
 from kv_action_router.synthesis.motion_in_force import MotionInForce
 from kv_action_router.synthesis.stage_values import StageValues
 from kv_action_router.synthesis.suspended import Suspended, SuspendedMotions
@@ -76,6 +77,7 @@ class TaskRunner:
         self._tracking = tracking
         self._motion = motion
         self._values = StageValues(model.joint_names)
+        self._found = FoundPlaces(model)
         self._stopping_ns = 0
 
     # --- from outside -------------------------------------------------------------------------
@@ -98,6 +100,7 @@ class TaskRunner:
         self.stack.start(definition, goal_id, now_ns, domain=domain, scene=scene, timeout=timeout)
         self.execution = None
         self.suspended.clear()
+        self._found.forget()
         self.task = definition.name
 
     def interrupt(
@@ -182,6 +185,8 @@ class TaskRunner:
         if self._tracking.joints is not None:
             error = result_error(execution, self._model, self._tracking.measured().position)
         self._learn(success_update(execution, self._model.joint_names, error))
+        if self._tracking.joints is not None:
+            self._learn(self._found.learn(execution, self._tracking.measured().position))
         self.execution = None
         self._motion.brake(now_ns)
         depth = len(self.stack.frames)

@@ -1,0 +1,122 @@
+"""A search that succeeds teaches the motion before it where the target really was."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from kv_action_router.contracts import (
+    CacheMatch,
+    Decision,
+    JointSample,
+    MissReason,
+    Pose,
+    Trigger,
+    UpdateOperation,
+)
+from kv_action_router.robots.model import RobotModel
+from kv_action_router.synthesis.execution import Execution
+from kv_action_router.synthesis.found import FoundPlaces
+from kv_action_router.synthesis.spline import Motion
+from kv_action_router.tasks.stages import SearchGoal, StageDefinition, TargetGoal
+
+STILL = np.zeros(3)
+PLACE = np.array([0.46, 0.03, 0.02])
+CONTACT = StageDefinition(
+    "contact",
+    "contact_v1",
+    TargetGoal(STILL, line=True),
+    (),
+    needs_target=True,
+    allowed_contact="target",
+)
+SEARCH = StageDefinition("search", "search_v1", SearchGoal(STILL), (), allowed_contact="target")
+
+
+@pytest.fixture(scope="module")
+def robot() -> RobotModel:
+    return RobotModel.load("ur5e_spindle")
+
+
+def match(robot: RobotModel) -> CacheMatch:
+    nothing = np.zeros(0)
+    return CacheMatch(
+        decision=Decision(domain="d"),
+        trigger=Trigger.IMAGE,
+        hit=True,
+        is_decision=True,
+        miss_reason=MissReason.NONE,
+        reason="",
+        similarity=1.0,
+        threshold=0.0,
+        margin=1.0,
+        target_similarity=1.0,
+        target_minimum=0.0,
+        worst_slice="",
+        worst_slice_similarity=1.0,
+        guard="",
+        entry_id=7,
+        entry_version=3,
+        subtask="contact_v1",
+        behavior=None,
+        target=None,
+        target_age=0.0,
+        vector=np.ones(64, np.float32),
+        joints=JointSample(robot.joint_names, nothing, nothing, nothing, 0),
+    )
+
+
+def execution(robot: RobotModel, stage: StageDefinition, *, reused: bool = True) -> Execution:
+    above = robot.solve_ik(PLACE + np.array([0.0, 0.0, 0.02]))
+    end = robot.solve_ik(PLACE, None, above)
+    motion = Motion.through(np.array([above, 0.5 * (above + end), end]))
+    return Execution.of(match(robot), stage, motion, Pose(PLACE), reused, 0)
+
+
+def at(robot: RobotModel, x: float, y: float, deeper: float = 0.0) -> np.ndarray:
+    return robot.solve_ik(PLACE + np.array([x, y, -deeper]))
+
+
+def test_the_cached_motion_ends_where_the_target_was_found(robot: RobotModel) -> None:
+    places = FoundPlaces(robot)
+    contact = execution(robot, CONTACT)
+    assert places.learn(contact, at(robot, 0.0, 0.0)) is None
+    update = places.learn(execution(robot, SEARCH), at(robot, 0.0008, -0.0006, 0.0005))
+    assert update is not None
+    assert (update.operation, update.entry_id, update.entry_version) == (
+        UpdateOperation.REVISE,
+        7,
+        3,
+    )
+    assert "1.00 mm beside" in update.reason
+    assert update.behavior is not None
+    assert update.behavior.target is contact.target  # it is stored for the same sight
+    moved = Motion.from_behavior(update.behavior, robot.joint_names)
+    np.testing.assert_allclose(
+        robot.forward(moved.end)[0], PLACE + np.array([0.0008, -0.0006, 0.0]), atol=2e-5
+    )
+    np.testing.assert_allclose(moved.start, contact.template.start, atol=1e-9)
+    # Once: the next search has no motion before it.
+    assert places.learn(execution(robot, SEARCH), at(robot, 0.0008, -0.0006)) is None
+
+
+@pytest.mark.parametrize(
+    ("reused", "x"), [(False, 0.0008), (True, 0.00005), (True, 0.02)], ids=["new", "near", "far"]
+)
+def test_what_teaches_nothing(robot: RobotModel, reused: bool, x: float) -> None:
+    places = FoundPlaces(robot)
+    places.learn(execution(robot, CONTACT, reused=reused), at(robot, 0.0, 0.0))
+    assert places.learn(execution(robot, SEARCH), at(robot, x, 0.0)) is None
+
+
+def test_another_stage_or_task_between_them_says_nothing(robot: RobotModel) -> None:
+    places = FoundPlaces(robot)
+    other = dataclasses.replace(CONTACT, allowed_contact="")
+    places.learn(execution(robot, CONTACT), at(robot, 0.0, 0.0))
+    places.learn(execution(robot, other), at(robot, 0.0, 0.0))
+    assert places.learn(execution(robot, SEARCH), at(robot, 0.0008, 0.0)) is None
+    places.learn(execution(robot, CONTACT), at(robot, 0.0, 0.0))
+    places.forget()
+    assert places.learn(execution(robot, SEARCH), at(robot, 0.0008, 0.0)) is None
