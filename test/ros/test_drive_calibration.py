@@ -81,11 +81,11 @@ class Cache:
 class Setting:
     """The monitor's node and the cache, each on an executor and thread of its own."""
 
-    def __init__(self, context: Any) -> None:
+    def __init__(self, context: Any, period: float) -> None:
         self.cache = Cache(context)
         self.monitor = FailureMonitorNode(
             context=context,
-            parameter_overrides=[Parameter("calibration_period", value=0.0)],
+            parameter_overrides=[Parameter("calibration_period", value=period)],
         )
         self._executors = []
         for node in (self.cache.node, self.monitor):
@@ -143,12 +143,24 @@ class Setting:
 
 
 @pytest.fixture
-def setting(ros: Any) -> Iterator[Setting]:
-    setting = Setting(ros)
+def setting(ros: Any, request: pytest.FixtureRequest) -> Iterator[Setting]:
+    setting = Setting(ros, request.param)
     yield setting
     setting.close()
 
 
+@pytest.mark.parametrize("setting", [0.5], indirect=True)
+def test_the_node_calibrates_by_itself(setting, wait_until):
+    monitor, cache = setting.monitor, setting.cache
+    monitor.trigger_configure()
+    setting.collect(make_rows(RobotModel.load("ur5e"), VALUE, Truth(constant=0.9), 200), version=1)
+    cache.publish()
+    monitor.trigger_activate()
+    wait_until(lambda: cache.value.version == 2, 30.0, "a calibration")
+    assert cache.value.provenance.startswith("calibration: ")
+
+
+@pytest.mark.parametrize("setting", [0.0], indirect=True)
 def test_a_calibration_on_demand_from_refusals_to_a_value_that_the_cache_has(setting, wait_until):
     monitor, cache = setting.monitor, setting.cache
     monitor.trigger_configure()
