@@ -72,6 +72,7 @@ class Modes:
         self._chunk_timeout_ns = round(config.chunk_timeout * 1e9)
         self._adopted_ns = 0
         self._cause_ns = 0
+        self._blamed: set[str] = set()  # for the fail-safe under way
         self._before = (InjectorState.HOLD, "", 0)
         self._leaving = self._release_asked = False
         self.epoch = epoch
@@ -240,6 +241,7 @@ class Modes:
         self.state = InjectorState.FAIL_SAFE
         self.reason = reason
         self._cause_ns = now_ns
+        self._blamed = {source}
         self._drives.hazard = ""
         # A loop that was away for that long has been braked by the drive: it begins anew.
         heard = self._command.send and source != Supervisor.LOOP
@@ -256,6 +258,9 @@ class Modes:
         if source:
             self._cause_ns = now_ns
             self.reason = reason
+            if source not in self._blamed:  # one cause must not hide that there is another
+                self._blamed.add(source)
+                self.say(InjectorEvent.FAIL_SAFE, reason, now_ns, source=source)
             return
         gone = now_ns - self._cause_ns >= _CLEAR_NS
         if gone and self.fail_safe.sends and self.fail_safe.reached:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from injection_builders import (
     MS,
+    NODES,
     PERIOD_NS,
     Bench,
     chunk,
@@ -440,6 +441,19 @@ def test_joint_states_freeze_two_seconds_in_mid_chunk() -> None:
     at = bench.now + PERIOD_NS
     bench.tick(chunk(holding(bench.q), at, epoch=bench.controller.epoch, sequence=9000))
     assert bench.controller.state is InjectorState.FOLLOW
+
+
+def test_a_second_cause_is_told_behind_the_first_and_each_only_once() -> None:
+    bench = Bench()
+    bench.run(100)
+    bench.lost.add(NODES[0])
+    bench.run(100)
+    bench.lost.clear()
+    bench.run(4)  # not long enough to leave the fail-safe
+    bench.lost.add(NODES[1])
+    bench.run(100)
+    told = [e.source for e in bench.events if e.kind is InjectorEvent.FAIL_SAFE]
+    assert told == [NODES[0], NODES[1]]
 
 
 def test_joint_states_that_are_held_up_count_as_silence() -> None:
