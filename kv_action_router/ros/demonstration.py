@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kv_action_router.cli.demo import DemoOptions
 
 TASKS = {"touch": "touch_target", "screw": "tighten_m3_screw"}
-_TASK_S = 60.0
+_TASK_S = 120.0
 _SPINDLE = "spindle_joint"
 
 
