@@ -21,7 +21,11 @@ from diagnostic_msgs.msg import DiagnosticArray
 from threadpoolctl import threadpool_limits
 
 from kv_action_router.errors import ResponseError
-from kv_action_router.monitoring.calibration.collector import WINDOW, NoLoadCollector
+from kv_action_router.monitoring.calibration.collector import (
+    SHORTEST_WINDOW,
+    WINDOW,
+    NoLoadCollector,
+)
 from kv_action_router.monitoring.catalog import StageCatalog
 from kv_action_router.monitoring.config import MonitorConfig
 from kv_action_router.monitoring.detectors.proximity import ArmOutline
@@ -89,7 +93,7 @@ class FailureMonitorNode(StageNode[MonitorConfig]):
             on_failure=self._response_failed,
         )
         if (robot := _robot(self.config)) is not None:
-            window = self.config.calibration_period or WINDOW
+            window = max(self.config.calibration_period or WINDOW, SHORTEST_WINDOW)
             self._collector = NoLoadCollector(robot.joint_names, self.config.contact_force, window)
             self._calibrating = CalibratingDrives(self, robot, self._collector)
 

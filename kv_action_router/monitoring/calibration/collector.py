@@ -20,6 +20,7 @@ from kv_action_router.monitoring.calibration.rows import Column, RowStore
 
 MOVING = 0.05  # [rad/s] fastest joint of a row that is worth keeping
 WINDOW = 7200.0  # [s]
+SHORTEST_WINDOW = 600.0  # [s] within which some work is done, however often one calibrates
 _LONGEST_NS = 60_000_000  # between two feedbacks
 _LED = (InjectorState.HOLD, InjectorState.FOLLOW, InjectorState.RAMP)
 
