@@ -23,6 +23,7 @@ from rich.table import Table
 
 from kv_action_router.encoding.backend import SEGMENTATION
 from kv_action_router.encoding.network.checkpoint import Checkpoint
+from kv_action_router.learning import card
 from kv_action_router.learning.cells import CELLS, Cell, cell
 from kv_action_router.learning.evaluation import backend, compare, likeness
 from kv_action_router.learning.frames import FrameMaker
@@ -31,6 +32,7 @@ from kv_action_router.reporting.bounds import Bound, at
 
 ERROR_MM, HEADING_DEGREES = 3.0, 3.0  # at the 95th percentile
 SCENES = 120
+CARDS = Path("docs/model_cards")
 _WORSE = 1.1  # than the model card
 _LEAST = 0.1  # [mm] below that a difference says nothing
 _FALSE_SHARE = 0.01  # of frames without a visible target
@@ -54,7 +56,7 @@ def evaluate(target: Cell, checkpoint: str, engine: str, scenes: int) -> dict[st
     return report
 
 
-def bounds(card: Mapping[str, Any], cell_name: str, fold: int) -> list[Bound]:
+def bounds(shipped_card: Mapping[str, Any], cell_name: str, fold: int) -> list[Bound]:
     """Return what a report must keep, given the card that was shipped.
 
     Only in the cell that the card speaks of is a report compared with it.
@@ -66,7 +68,8 @@ def bounds(card: Mapping[str, Any], cell_name: str, fold: int) -> list[Bound]:
               "<=", ERROR_MM),
         Bound("estimates of nothing [share]", _false_share, "<=", _FALSE_SHARE),
     ]  # fmt: skip
-    told = card.get("held_out") if card["training"].get("cell") == cell_name else None
+    same = shipped_card["training"].get("cell") == cell_name
+    told = shipped_card.get("held_out") if same else None
     if told:
         shipped = max(_LEAST, told["random"]["network"]["error_mm"]["p95"])
         made.append(Bound("error p95 against the model card [mm]", error, "<=", _WORSE * shipped))
@@ -115,6 +118,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--engine", default="onnx", choices=("onnx", "torch"))
     parser.add_argument("--scenes", type=int, default=SCENES, help="random scenes, 4 frames each")
     parser.add_argument("--check", action="store_true", help="fail where a figure falls short")
+    parser.add_argument("--write-card", action="store_true", help="take the figures over into it")
     parser.add_argument("--output", type=Path, default=Path("build/reports/encoder.json"))
     options = parser.parse_args(arguments)
     console = Console(width=132)
@@ -124,6 +128,11 @@ def main(arguments: list[str] | None = None) -> int:
     report["encoder_id"] = checkpoint.encoder_id
     console.print(table(report))
     console.print(f"time over the segmentation's: {report['time_over_segmentation']:.2f}")
+    if options.write_card:
+        told = {**checkpoint.card, "held_out": report}
+        told["training"] = {**checkpoint.card["training"], "cell": target.name}
+        card.write_json(checkpoint.folder, told)
+        card.write(CARDS / f"{checkpoint.target}.md", told, checkpoint.encoder_id)
     limits = bounds(checkpoint.card, target.name, checkpoint.numbers.fold)
     return conclude(report, limits, options.output, console, check=options.check)
 

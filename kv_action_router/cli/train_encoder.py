@@ -21,8 +21,8 @@ import cv2
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from kv_action_router.cli.evaluate_encoder import CARDS, evaluate, table
 from kv_action_router.cli.evaluate_encoder import SCENES as HELD_OUT_SCENES
-from kv_action_router.cli.evaluate_encoder import evaluate, table
 from kv_action_router.encoding.network.checkpoint import NAMES, SHIPPED, encoder_id
 from kv_action_router.learning import card, dataset
 from kv_action_router.learning.calibration import calibrate
@@ -31,7 +31,6 @@ from kv_action_router.learning.dataset import LOOKS, SCENES, Plan
 
 _HELD_BACK = 3  # shards for thresholds, not for training
 _BUILD = Path("build/learning")
-_CARDS = Path("docs/model_cards")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -59,7 +58,7 @@ def _plan(options: argparse.Namespace) -> Plan:
 
 
 def _all(options: argparse.Namespace) -> int:
-    from kv_action_router.learning.export import save_checkpoint, write_card
+    from kv_action_router.learning.export import save_checkpoint
 
     console = Console(width=132)
     plan = _plan(options)
@@ -89,8 +88,8 @@ def _all(options: argparse.Namespace) -> int:
     report = evaluate(plan.cell, str(folder), "onnx", HELD_OUT_SCENES)
     console.print(table(report))
     told = {**made.card, "held_out": report}
-    write_card(folder, told)
-    path = options.card or _CARDS / f"{plan.cell.checkpoint}.md"
+    card.write_json(folder, told)
+    path = options.card or CARDS / f"{plan.cell.checkpoint}.md"
     card.write(path, told, encoder_id(told))
     console.print(f"checkpoint: {folder}\nmodel card: {path}")
     return 0

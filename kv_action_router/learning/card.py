@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from kv_action_router.encoding.network.checkpoint import CARD
 
 _TEXT = """# Perception network: {name}
 
@@ -70,6 +73,11 @@ Scene slices of the same scene, with target, arm and light changed: {same_low:.3
 Trained on rendered pictures only; it has not seen a real camera's. The face is taken as level. A
 camera that was moved after its calibration is not seen by the network but by the encoder's own
 check of the work surface (`docs/perception.md`)."""
+
+
+def write_json(folder: Path, card: Mapping[str, Any]) -> None:
+    """Write the ``card.json`` of a checkpoint's folder."""
+    (folder / CARD).write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
 
 
 def write(path: Path, card: Mapping[str, Any], encoder_id: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import io
-import json
 import shutil
 import tempfile
 import warnings
@@ -16,13 +15,13 @@ import torch
 from torch import nn
 
 from kv_action_router.encoding.network.checkpoint import (
-    CARD,
     FORMAT,
     Checkpoint,
     Numbers,
     describe,
 )
 from kv_action_router.encoding.network.layout import INPUTS, OUTPUTS
+from kv_action_router.learning.card import write_json
 from kv_action_router.learning.networks import fold
 
 
@@ -76,14 +75,9 @@ def save_checkpoint(
         made.mkdir()
         for name, data in models.items():
             (made / f"{name}.onnx").write_bytes(data)
-        write_card(made, card)
+        write_json(made, card)
         Checkpoint.load(made)
         if folder.exists():
             shutil.rmtree(folder)
         made.rename(folder)
     return Checkpoint.load(folder)
-
-
-def write_card(folder: Path, card: Mapping[str, Any]) -> None:
-    """Write the card of a checkpoint."""
-    (folder / CARD).write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
