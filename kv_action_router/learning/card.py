@@ -12,8 +12,8 @@ from kv_action_router.encoding.network.checkpoint import CARD
 _TEXT = """# Perception network: {name}
 
 Finds the target of the kind `{name}` in RGB-D images and describes the surroundings
-(`docs/perception.md`). Written by `make train-encoder CELL={name}`; the figures are those of
-`make evaluate CELL={name}` at that time.
+(`docs/perception.md`). Written by `make train-encoder`; the figures are those of `make evaluate` at
+that time.
 
 ## What it is
 

@@ -141,9 +141,9 @@ def compare(
 
 def likeness(maker: FrameMaker, make: Callable[[Scene], PerceptionBackend]) -> dict[str, Any]:
     """Return how alike keys are whose targets lie apart, and scenes that are the same or not."""
-    generator = np.random.default_rng(SEED + 1)
     rows = []
     for distance in DISTANCES:
+        generator = np.random.default_rng(SEED + 1)  # the same scenes for each
         targets, scenes = [], []
         for _ in range(_PAIRS):
             scene = maker.scene(generator)
