@@ -15,7 +15,7 @@ from kv_action_router.synthesis.goal import goal_configuration
 from kv_action_router.synthesis.kinematics import shifted_end
 from kv_action_router.synthesis.limits import MotionLimits
 from kv_action_router.synthesis.line import distance_from_line
-from kv_action_router.synthesis.pressing import Pressing, spindle_end
+from kv_action_router.synthesis.pressing import Pressing, measured_in, spindle_end
 from kv_action_router.synthesis.reanchor import (
     joined,
     merged,
@@ -136,9 +136,7 @@ class Decider:
             Motion.from_behavior(behavior, model.joint_names), start.position, model
         )
         end = motion.end
-        measured = match.joints.position if match.joints.names == model.joint_names else None
-        if measured is None:
-            measured = start.position
+        measured = measured_in(match, model, start)
         if isinstance(stage.goal, PressGoal):
             end = self._pressing.end(stage.goal, start.position, measured)
         elif isinstance(stage.goal, TargetGoal):

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from kv_action_router.contracts import SLOT, FloatArray
+from kv_action_router.contracts import SLOT, CacheMatch, FloatArray
 from kv_action_router.errors import ConfigError, LimitError, TaskDefinitionError
 from kv_action_router.robots.execution_values import load_execution_value
 from kv_action_router.robots.model import RobotModel
@@ -149,6 +149,14 @@ class Pressing:
                 rows.append(float(value.slots[row, SLOT["proportional_gain"]]))
             self._compliance = 1.0 / np.maximum(np.array(rows), 1.0e-9)
         return self._compliance
+
+
+def measured_in(match: CacheMatch | None, model: RobotModel, start: MotionState) -> FloatArray:
+    """Return where a match's joints were [rad] (n,); not measured = where the motion starts."""
+    if match is None or not len(match.joints.names):
+        return start.position
+    order = model.order(match.joints.names)
+    return np.asarray(match.joints.position, dtype=float)[order]
 
 
 def spindle_end(model: RobotModel, end: FloatArray, measured: FloatArray) -> FloatArray:

@@ -19,7 +19,7 @@ from kv_action_router.synthesis.detour import Detours
 from kv_action_router.synthesis.goal import goal_configuration, tip_goal, tool_down_at
 from kv_action_router.synthesis.limits import MotionLimits
 from kv_action_router.synthesis.line import LinePath, distance_from_line
-from kv_action_router.synthesis.pressing import Pressing, spindle_end
+from kv_action_router.synthesis.pressing import Pressing, measured_in, spindle_end
 from kv_action_router.synthesis.progress import StateToState
 from kv_action_router.synthesis.reanchor import faded, joined, slow
 from kv_action_router.synthesis.retime import load_of, slow_down, within
@@ -81,7 +81,7 @@ class ReplanSource:
         limits.check_positions(request.start.position[None, :])
         tip = tip_goal(request.stage, request.target)
         if isinstance(request.stage.goal, PressGoal):
-            measured = self._measured(request)
+            measured = measured_in(request.match, self._model, request.start)
             motion = self._pressing.plan(request.stage.goal, request.start, measured, limits)
             if self._clearance is not None:
                 self._clearance.check(motion, request)
@@ -96,7 +96,9 @@ class ReplanSource:
             goal = goal_configuration(request.stage, self._model)
         else:
             goal = self._model.solve_ik(tip, None, request.start.position)
-        goal = spindle_end(self._model, goal, self._measured(request))
+        goal = spindle_end(
+            self._model, goal, measured_in(request.match, self._model, request.start)
+        )
         motion = self._free(request.start, goal, calm)
         if self._clearance is None or self._detours is None:
             return motion
@@ -104,13 +106,6 @@ class ReplanSource:
         if touch is None:
             return motion
         return self._detours.around(request, motion.end, limits, touch)
-
-    def _measured(self, request: PlanRequest) -> FloatArray:
-        """Return where the joints are [rad] (n,); not measured = where the motion starts."""
-        joints = None if request.match is None else request.match.joints
-        if joints is None or joints.names != self._model.joint_names:
-            return request.start.position
-        return np.asarray(joints.position, dtype=float)
 
     def _stage_limits(self, scale: float) -> MotionLimits:
         """Return the planning limits of stages with a velocity scale."""
@@ -173,7 +168,9 @@ class ReplanSource:
         first, turned = model.forward(start.position)
         rotation = tool_down_at(turned)
         path = LinePath(model, start.position, tip, rotation)
-        path.end = spindle_end(model, path.end, self._measured(request))
+        path.end = spindle_end(
+            model, path.end, measured_in(request.match, self._model, request.start)
+        )
         if path.length < SHORTEST_LINE:
             return self._free(start, path.end, calm)
         samples = basis(size).samples
