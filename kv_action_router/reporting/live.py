@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -40,9 +41,12 @@ class LiveView:
         """Advance by one cycle; without a terminal, print a line."""
         self._progress.advance(self._task)
         if not self._console.is_terminal:
-            outcome = "touched" if cycle.succeeded else f"FAILED: {cycle.message}"
+            outcome = "done" if cycle.succeeded else f"FAILED: {cycle.message}"
+            figure = f"error {cycle.touch_error * 1e3:.2f} mm"
+            if math.isfinite(cycle.final_torque):
+                figure = f"{cycle.final_torque:.2f} N m, searched {cycle.search * 1e3:.1f} mm"
             self._console.print(
-                f"cycle {cycle.index:3d}  {outcome}  error {cycle.touch_error * 1e3:.2f} mm  "
+                f"cycle {cycle.index:3d}  {outcome}  {figure}  "
                 f"task hits {cycle.task_hits}/{cycle.decisions}  {cycle.duration:.1f} s",
                 highlight=False,
             )

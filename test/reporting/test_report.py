@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 
@@ -54,6 +55,33 @@ def test_a_good_run_keeps_all_bounds():
     assert content["hit_rate"]["task"] == pytest.approx(45 / 60)
     assert content["latency_ms"]["pipeline_hit"]["n"] == 15
     assert content["latency_ms"]["pipeline_miss"]["n"] == 5
+
+
+def of_screws() -> RunRecord:
+    run = a_run()
+    for cycle in run.cycles:
+        cycle.final_torque, cycle.advance, cycle.search = 3.45, 0.00258, 0.0021
+        cycle.stage_s = {"search": 0.2, "final_tighten": 0.9}
+    return run
+
+
+def test_screws_add_their_figures_one_a_cycle():
+    setting = dataclasses.replace(SETTING, commanded_torque=3.5)
+    run = of_screws()
+    content = report.build(run, setting)
+    assert bounds.broken(content, bounds.SCREW_BOUNDS, essential_only=False) == []
+    assert content["final_torque_nm"] == [3.45] * 20
+    assert content["advance_mm"] == pytest.approx([2.58] * 20)
+    assert content["search_mm"] == pytest.approx([2.1] * 20)
+    assert content["torque_off"] == pytest.approx(0.05 / 3.5)
+    assert content["stage_s"]["search"] == {"p50": 0.2, "max": 0.2, "cycles": 20}
+    run.cycles[3].final_torque = 3.1
+    worse = report.build(run, setting)
+    assert any("torque off" in line for line in bounds.broken(worse, bounds.SCREW_BOUNDS, True))
+    run.cycles[3].final_torque = math.nan  # it was never let go of
+    unknown = report.build(run, setting)
+    assert any("torque off" in line for line in bounds.broken(unknown, bounds.SCREW_BOUNDS, True))
+    assert "final_torque_nm" not in report.build(run, SETTING)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +153,7 @@ def test_the_live_view_prints_a_line_a_cycle_without_a_terminal():
     view = LiveView("touch", 2, console)
     with view.shown(run):
         view.cycle_done(run, run.cycles[0])
-    assert "cycle   1  touched  error 1.00 mm" in console.export_text()
+    assert "cycle   1  done  error 1.00 mm" in console.export_text()
 
 
 def test_summaries_of_nothing_say_so():
