@@ -10,6 +10,8 @@ lost; a restarted injector hears the latched stops before its first chunk.
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -57,7 +59,12 @@ from kv_action_router.tasks.definition import load_task
 from kv_action_router.tasks.frames import Frame, Interruption
 from kv_action_router.tasks.stack import ACTIVE
 
-TASK = load_task("touch_target")
+_WHOLE = load_task("touch_target")
+# How far a motion strays teaches the cache, and moves nothing: feedback holds no positions here.
+TASK = dataclasses.replace(
+    _WHOLE,
+    stages=tuple(dataclasses.replace(stage, path_tolerance=math.inf) for stage in _WHOLE.stages),
+)
 STOPS = (
     StopRequest(True, "failure_monitor", "contact", 1),
     StopRequest(True, "operator", "button", 2),
