@@ -67,9 +67,7 @@ class Kinematics:
             RobotModelError: the MJCF's shapes cannot be read.
         """
         try:
-            whole = pin.buildGeomFromMJCF(
-                self._whole, str(self.mjcf), pin.GeometryType.COLLISION
-            )
+            whole = pin.buildGeomFromMJCF(self._whole, str(self.mjcf), pin.GeometryType.COLLISION)
         except (RuntimeError, ValueError) as error:
             raise RobotModelError(
                 f"{self.mjcf}: collision shapes cannot be read: {error}"
