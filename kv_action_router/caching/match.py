@@ -159,7 +159,7 @@ class Matcher:
             return self._miss(question, MissReason.EMPTY, self._why_empty(question))
         first: Answer | None = None
         refused: tuple[int, ...] = ()
-        threshold, summed = self._config.threshold_of(question.scene), question.vector[SUMMED_SLICE]
+        summed, threshold = question.vector[SUMMED_SLICE], self._config.threshold_of(question.scene)
         entry = tasks.read(slot)
         used.append(entry)
         for _ in range(self._config.candidates):
@@ -168,8 +168,7 @@ class Matcher:
                 used.append(tasks.read(next_slot))
             best_other = next_similarity if first is None else first.similarity
             key = tasks.key(entry.slot)
-            slices = searcher.slices.compare(summed, key)
-            margin = similarity - best_other
+            slices, margin = searcher.slices.compare(summed, key), similarity - best_other
             answer = self._judge(question, entry, key, similarity, margin, slices)
             if answer.hit:
                 return dataclasses.replace(answer, refused=refused) if refused else answer
