@@ -73,7 +73,7 @@ def test_no_target_at_all(maker, scene, looker):
     assert "nothing in view is like the target" in found.reason
 
 
-@pytest.mark.parametrize("hue", [20, 40, 90, 150, 200, 230])
+@pytest.mark.parametrize("hue", [0, 20, 40, 90, 150, 200, 230, 250])
 def test_wrong_color(maker, scene, looker, hue):
     paint = colorsys.hsv_to_rgb(hue / 360.0, 0.95, 0.9)
     for place in PLACES[::4]:
