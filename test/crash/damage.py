@@ -18,8 +18,8 @@ from kv_action_router.caching.store.state import PROGRESS, state_row
 from kv_action_router.errors import StoreError
 
 BOUNDARY = 4096
-COMMIT = 8  # entries in one commit of the log that is cut
-_WITH_LOG = ("", "-wal", ".lock")
+COMMIT = 8  # entries in one commit of the log that is left
+WITH_LOG = ("", "-wal", ".lock")
 
 
 @dataclass
@@ -57,7 +57,7 @@ class Original:
             if number % COMMIT == COMMIT - 1 or number == entries - 1:
                 manager.persistence.save()
         self.log_copy = path.with_name("with_log.sqlite3")  # as a killed process leaves it
-        for suffix in _WITH_LOG:
+        for suffix in WITH_LOG:
             shutil.copy(f"{path}{suffix}", f"{self.log_copy}{suffix}")
         manager.persistence.end()
         self.rows = load.rows(manager)
@@ -87,25 +87,6 @@ def flipped(original: Original, folder: Path, runs: int, draw: random.Random) ->
     return _damaged(original, folder, contents(), exact=False)
 
 
-def truncated_log(original: Original, folder: Path, sizes: Iterable[int]) -> Outcome:
-    """Cut the log that a killed process left; what was committed before the cut is found."""
-    log = Path(f"{original.log_copy}-wal").read_bytes()
-    return _damaged_log(original, folder, (log[:size] for size in sizes))
-
-
-def flipped_log(original: Original, folder: Path, runs: int, draw: random.Random) -> Outcome:
-    """Flip a bit of that log; what was committed before it is found."""
-
-    def contents() -> Iterable[bytes]:
-        log = Path(f"{original.log_copy}-wal").read_bytes()
-        for _ in range(runs):
-            content, bit = bytearray(log), draw.randrange(8 * len(log))
-            content[bit // 8] ^= 1 << bit % 8
-            yield bytes(content)
-
-    return _damaged_log(original, folder, contents())
-
-
 def unusual(original: Original, folder: Path) -> dict[str, Outcome]:
     """Try what is no damage: empty, foreign, of other versions, where nothing can be written."""
     everything = set(original.rows)
@@ -119,11 +100,11 @@ def unusual(original: Original, folder: Path) -> dict[str, Outcome]:
     }
     outcomes = {}
     for name, (change, whole, stored) in cases.items():
-        path, outcome = _fresh(folder), Outcome()
+        path, outcome = fresh(folder), Outcome()
         shutil.copy(original.path, path)
         change(path)
         before = path.read_bytes() if path.exists() else b""
-        _look(outcome, original, path, name, whole)
+        look(outcome, original, path, name, whole)
         if outcome.in_memory == stored:
             outcome.wrong.append(f"{name}: {'not ' if stored else ''}kept in the file")
         if not stored and path.read_bytes() != before:
@@ -143,7 +124,7 @@ def _cell(row: Row) -> bytes:
     return row[7] + row[8] + row[9].to_bytes(size, "big")
 
 
-def _fresh(folder: Path) -> Path:
+def fresh(folder: Path) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     return folder / "cache.sqlite3"
@@ -154,31 +135,11 @@ def _damaged(
 ) -> Outcome:
     outcome = Outcome()
     for run, content in enumerate(contents):
-        path = _fresh(folder)
+        path = fresh(folder)
         path.write_bytes(content)
         whole = original.whole_in(content)
         spared = whole if exact else whole - _beside_hit_heads(original, content)
-        _look(outcome, original, path, f"run {run}", spared, whole)
-    return outcome
-
-
-def _damaged_log(original: Original, folder: Path, contents: Iterable[bytes]) -> Outcome:
-    """Open a file beside logs; some commit's state is found, and what is missing is told."""
-    outcome = Outcome()
-    for run, content in enumerate(contents):
-        path = _fresh(folder)
-        for suffix in _WITH_LOG:
-            shutil.copy(f"{original.log_copy}{suffix}", f"{path}{suffix}")
-        Path(f"{path}-wal").write_bytes(content)
-        lost = outcome.lost
-        found = _look(outcome, original, path, f"run {run}", set())
-        whole = len(original.rows)
-        if found != set(range(1, len(found) + 1)) or (len(found) % COMMIT and len(found) < whole):
-            outcome.wrong.append(f"run {run}: not what some commit has left")
-        if outcome.lost - lost != whole - len(found):
-            outcome.wrong.append(
-                f"run {run}: {whole - len(found)} are lost, told {outcome.lost - lost}"
-            )
+        look(outcome, original, path, f"run {run}", spared, whole)
     return outcome
 
 
@@ -200,7 +161,7 @@ def _beside_hit_heads(original: Original, content: bytes) -> set[int]:
     return beside
 
 
-def _look(
+def look(
     outcome: Outcome,
     original: Original,
     path: Path,
@@ -270,7 +231,7 @@ def _in_mount(
     case: Callable[[Outcome, Original, Path], None], original: Original, folder: Path
 ) -> Outcome:
     outcome = Outcome()
-    path = _fresh(folder)
+    path = fresh(folder)
     try:
         case(outcome, original, path)
     except mounts.CannotMountError as error:
@@ -282,7 +243,7 @@ def _read_only(outcome: Outcome, original: Original, path: Path) -> None:
     with mounts.mounted(path.parent, "size=8m"):
         shutil.copy(original.path, path)
         mounts.make_read_only(path.parent)
-        _look(outcome, original, path, "read-only folder", set(original.rows))
+        look(outcome, original, path, "read-only folder", set(original.rows))
         if not outcome.in_memory:
             outcome.wrong.append("read-only folder: it says that it is kept")
 
@@ -315,6 +276,6 @@ def _full_disk(outcome: Outcome, original: Original, path: Path) -> None:
 
 def _full_from_the_start(outcome: Outcome, original: Original, path: Path) -> None:
     with mounts.mounted(path.parent, "size=8k"):
-        _look(outcome, original, path, "full disk from the start", set())
+        look(outcome, original, path, "full disk from the start", set())
         if not outcome.in_memory:
             outcome.wrong.append("full disk from the start: it says that it is kept")

@@ -22,6 +22,7 @@ from typing import Any
 
 import damage
 import killing
+import logs
 from rich.console import Console
 from rich.table import Table
 
@@ -56,8 +57,8 @@ def run(
             original, place, boundaries
         ),
         "truncated at random bytes": lambda: damage.truncated(original, place, cuts),
-        "log truncated at random bytes": lambda: damage.truncated_log(original, place, log_cuts),
-        "log with a bit flipped": lambda: damage.flipped_log(original, place, random_cuts, draw),
+        "log truncated at random bytes": lambda: logs.truncated_log(original, place, log_cuts),
+        "log with a bit flipped": lambda: logs.flipped_log(original, place, random_cuts, draw),
         "1 to 64 bits flipped": lambda: damage.flipped(original, place, flips, draw),
     }
     outcomes: dict[str, damage.Outcome] = {}

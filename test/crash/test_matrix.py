@@ -53,18 +53,18 @@ def test_files_with_flipped_bits(original, tmp_path: Path) -> None:
 
 
 def test_logs_that_end_too_early(original, tmp_path: Path) -> None:
-    import damage
+    import logs
 
     size = Path(f"{original.log_copy}-wal").stat().st_size
-    outcome = damage.truncated_log(original, tmp_path / "d", [0, 31, size // 2, size - 1])
+    outcome = logs.truncated_log(original, tmp_path / "d", [0, 31, size // 2, size - 1])
     assert outcome.wrong == []
     assert outcome.lost > 0
 
 
 def test_logs_with_a_flipped_bit(original, tmp_path: Path) -> None:
-    import damage
+    import logs
 
-    outcome = damage.flipped_log(original, tmp_path / "d", 6, random.Random(5))
+    outcome = logs.flipped_log(original, tmp_path / "d", 6, random.Random(5))
     assert outcome.wrong == []
     assert outcome.lost > 0
 
