@@ -17,7 +17,7 @@ TEST_ENVIRONMENT := ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST MUJOCO_GL=egl
 
 help:  ## This list
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
-	  while IFS='|' read -r name text; do printf '  make %-11s %s\n' "$$name" "$$text"; done
+	  while IFS='|' read -r name text; do printf '  make %-13s %s\n' "$$name" "$$text"; done
 
 setup:  ## Install what is missing into .venv and build the workspace in .ws; no work when nothing changed
 	@tools/setup.sh
