@@ -98,10 +98,11 @@ class SliceComparer:
             product / _sqrt(squares) if (squares := own * its) > _LEAST_SQUARES else _EMPTY
             for product, own, its in zip(both, one, other, strict=True)
         ]
-        worst = min(cosines)
-        return SliceSimilarities(
-            _cosine(cosines[_TARGET]), _NAMES[cosines.index(worst)], _cosine(worst)
-        )
+        worst, target = min(cosines), cosines[_TARGET]
+        name = _NAMES[cosines.index(worst)]
+        if -1.0 <= worst and target <= 1.0:  # as nearly always
+            return SliceSimilarities(target, name, worst)
+        return SliceSimilarities(_cosine(target), name, _cosine(worst))
 
 
 def _cosine(value: float) -> float:

@@ -128,7 +128,7 @@ class Matcher:
         The robot's identity must agree in the own domain and is waived in shared ones.
         """
         table, grants = self._entries.partitions, self._domains.grants
-        count = len(table)
+        count = table.count
         asked = (
             question.domain,
             question.encoder_id,

@@ -61,6 +61,7 @@ class Partitions:
     def __init__(self) -> None:
         self._partitions: Numbered[Partition] = Numbered()
         self._robots: list[Float32Array] = []
+        self.count = 0  # read at every match: what ``len`` says, for less
 
     def __getitem__(self, number: int) -> Partition:
         return self._partitions[number]
@@ -70,7 +71,9 @@ class Partitions:
 
     def number(self, partition: Partition) -> int:
         """Return the number of a partition, made if need be."""
-        return self._partitions.number(partition)
+        number = self._partitions.number(partition)
+        self.count = len(self._partitions)
+        return number
 
     def domain_numbers(self) -> npt.NDArray[np.intp]:
         """Return a number for the domain of each partition (len(self),); equal = same domain."""

@@ -62,7 +62,9 @@ class ExactSearcher:
         found = self._found
         self._product(key[SUMMED_SLICE], found)
         _add(found, self._mask, found)
-        return self._best()
+        best = int(self._place_of_most())
+        similarity = found.item(best)
+        return (best, similarity) if -1.0 <= similarity <= 1.0 else self._best()
 
     def next_best(self, row: int, groups: npt.NDArray[np.int32]) -> tuple[int, float]:
         """Return the best row of the last search that is not in the same group as ``row``."""
