@@ -33,11 +33,11 @@ class SampleAge:
         """Return why a sample is older than it looks, or an empty string.
 
         Args:
-            stamp_ns: of the header, on any clock; 0 = none, which is never blamed.
+            stamp_ns: of the header, on any clock; 0 = none. Neither that nor a repeated one is blamed.
             receipt_ns: on CLOCK_MONOTONIC.
         """
-        if stamp_ns == 0:
-            return ""
+        if stamp_ns in (0, self._stamp_ns):
+            return ""  # a clock that stands still tells nothing
         if stamp_ns < self._stamp_ns:
             self._backward += 1
             if self._backward < _BACKWARD:

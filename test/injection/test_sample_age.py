@@ -85,6 +85,12 @@ def test_a_stream_without_stamps_is_never_blamed() -> None:
     assert not any(age.check(0, START_NS + i * 500 * MS) for i in range(10))
 
 
+def test_a_clock_that_stands_still_is_never_blamed() -> None:
+    age = running()
+    assert not any(age.check(STAMP_NS + 49 * PERIOD, START_NS + i * 50 * MS) for i in range(2, 20))
+    assert not age.check(STAMP_NS + 500 * PERIOD, START_NS + 500 * PERIOD)
+
+
 def test_no_limit_leaves_the_order() -> None:
     age = SampleAge(0)
     assert not age.check(STAMP_NS, START_NS)
