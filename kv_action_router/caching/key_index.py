@@ -100,7 +100,7 @@ class SliceComparer:
         ]
         worst, target = min(cosines), cosines[_TARGET]
         name = _NAMES[cosines.index(worst)]
-        if -1.0 <= worst and target <= 1.0:  # as nearly always
+        if worst >= -1.0 and target <= 1.0:  # as nearly always
             return SliceSimilarities(target, name, worst)
         return SliceSimilarities(_cosine(target), name, _cosine(worst))
 
