@@ -2,12 +2,16 @@
 
     .venv/bin/python benchmarks/hazard.py [--runs 20] [--seed 1] [--check]
 
-All five stages in one process, simulated time, rendered images. A box is put into the arm's way at
-a random moment of the approach, and taken away a while after the arm has backed off. Measured: how
-far it backs off, the horn, the time from the first image that shows the box to the decision to
-leave the path, and from the first image without it to the resumed motion. Writes
-``build/reports/hazard.json``; with ``--check`` it exits with 1 and names each figure that falls
-short.
+All five stages in one process, simulated time, rendered images. At a random moment of the approach
+a box is put beside the target, where the tool is going, on a side that leaves the target in view;
+and taken away a while after the arm has backed off. A moment at which the arm is so near already
+that it could not stand any more is drawn again. Where the rest of the way leads past the box, the
+arm goes on slowly instead: those are counted apart, and more are drawn until ``--runs`` stood in
+the way. Measured:
+how far the arm backs off, the horn, the time from the first image that shows the box to the
+decision to leave the path, and from the first image without it to the resumed motion; that nothing
+was touched, and how near the arm came to the box. Writes ``build/reports/hazard.json``; with
+``--check`` it exits with 1 and names each figure that falls short.
 """
 
 from __future__ import annotations
@@ -39,14 +43,19 @@ from kv_action_router.simulation.cell import Samples
 from kv_action_router.simulation.episode import Episode, EpisodeConfig
 from kv_action_router.simulation.sight import rendered_images
 
-SIZE: FloatArray = np.array([0.08, 0.08, 0.40])  # [m] of the box
+SIZE: FloatArray = np.array([0.08, 0.08, 0.20])  # [m] of the box
 LONGEST = 25.0  # [s] of a task
 EARLIEST, LATEST = 0.08, 0.55  # [s] after the task's beginning at which the box comes
-NEAREST = 0.10  # [m] between tip and box
-SLOWEST = 0.05  # [m/s] sideways: slower, nothing is ahead
+BESIDE_TARGET = 0.021  # [m] between the target's middle and the box
+REACTION = 0.15  # [s] an image's period, its way through the stages, the decision
+DECELERATION = 4.0  # [m/s^2] of the tip
+SPARE = 0.02  # [m]
+DRAWS = 5  # at most as many boxes as hazards that are wanted, times this
 BESIDE = 0.4  # [s] that the box stays once the arm waits
 BOUNDS = (
     Bound("hazards that interrupted the task", at("interrupted"), ">=", 20),
+    Bound("boxes that were touched", at("touched"), "==", 0),
+    Bound("distance that was kept, least [cm]", at("kept_cm", "min"), ">=", 1.0),
     Bound("tasks that did not end", at("failed"), "==", 0),
     Bound("stages begun again after they ended", at("restarted"), "==", 0),
     Bound("backed off least [cm]", at("backed_off_cm", "min"), ">=", 9.0),
@@ -61,6 +70,9 @@ class Run:
     """What came of one hazard; times in s, NaN = it did not come to that."""
 
     moment: float
+    placed: bool = False
+    nearest: float = math.inf
+    touched: str = ""
     interrupted: bool = False
     ended: bool = False
     backed_off: float = math.nan
@@ -74,8 +86,9 @@ class Run:
 class Hazard:
     """Puts the box in, watches, takes it away. One run."""
 
-    def __init__(self, episode: Episode, moment: float) -> None:
+    def __init__(self, episode: Episode, moment: float, side: float) -> None:
         self.run = Run(moment)
+        self._side = side
         self._episode = episode
         self._model = RobotModel.load(episode.config.simulation.robot)
         self._begin_ns = episode.robot.now_ns
@@ -103,8 +116,12 @@ class Hazard:
         name = f"{stack.frame.definition.name}/{stack.stage.name}"
         if not run.stages or run.stages[-1] != name:
             run.stages.append(name)
+        box = episode.robot.plant.box
+        if box.present:
+            run.nearest = min(run.nearest, box.distance())
+            run.touched = run.touched or box.touched_by
         if not self._placed and (now_ns - self._begin_ns) * 1e-9 >= run.moment:
-            self._placed = self._place()
+            self._placed = run.placed = self._place()
         if inserted and not run.interrupted:
             run.interrupted = True
             run.first_command = (now_ns - self._seen_ns) * 1e-9
@@ -121,32 +138,32 @@ class Hazard:
             run.resumed = (now_ns - self._gone_ns) * 1e-9
 
     def _place(self) -> bool:
-        """Put the box ahead of the tool, as near as it can stand; return whether it could."""
+        """Put the box beside the target; return whether the arm can still stand before it."""
         plant = self._episode.robot.plant
         jacobian = self._model.jacobian(np.array(plant.position))
-        way = (jacobian @ plant.velocity)[:2]
-        if np.linalg.norm(way) < SLOWEST:
+        speed = float(np.linalg.norm((jacobian @ plant.velocity)[:3]))
+        away = np.array((math.cos(self._side), math.sin(self._side)))
+        x, y = plant.target[:2] + away * (BESIDE_TARGET + 0.5 * SIZE[0])
+        try:
+            plant.place_box(float(x), float(y), SIZE, self._side)
+        except InputError:
             return False
-        ahead = way / np.linalg.norm(way)
-        for distance in np.arange(NEAREST, 0.25, 0.004):
-            x, y = plant.tip[:2] + ahead * (distance + 0.5 * SIZE[0])
-            try:
-                plant.place_box(float(x), float(y), SIZE, math.atan2(ahead[1], ahead[0]))
-            except InputError:
-                continue
+        needed = speed * REACTION + speed**2 / (2.0 * DECELERATION) + SPARE
+        if plant.box.distance() >= needed:
             return True
+        plant.box.remove()
         return False
 
 
-def one(seed: int, moment: float) -> Run:
-    """Run the task once with a hazard at a moment [s]."""
+def one(seed: int, moment: float, side: float) -> Run:
+    """Run the task once with a hazard at a moment [s], on a side of the target [rad]."""
     config = EpisodeConfig()
     simulation = dataclasses.replace(config.simulation, seed=seed)
     with Episode(rendered_images, dataclasses.replace(config, simulation=simulation)) as episode:
         episode.run(config.settle)
         episode.robot.place_target()
         episode.synthesis.start(episode.task, "hazard", episode.robot.now_ns)
-        hazard = Hazard(episode, moment)
+        hazard = Hazard(episode, moment, side)
         episode.on_step = hazard
         stack = episode.synthesis.synthesizer.tasks.stack
         stop = episode.injection.controller.modes.stop
@@ -176,7 +193,11 @@ def summarize(runs: list[Run], task: str) -> dict[str, Any]:
 
     return {
         "runs": len(runs),
+        "boxes": sum(run.placed for run in runs),
         "interrupted": len(seen),
+        "passed_slowly": sum(run.placed and not run.interrupted for run in runs),
+        "touched": sum(bool(run.touched) for run in runs),
+        "kept_cm": spread([run.nearest * 1e2 for run in runs if run.placed]),
         "failed": sum(not run.ended for run in runs),
         "restarted": sum(restarts(run.stages, task) for run in runs),
         "silent": sum(1.0 not in run.horn or 0.0 not in run.horn for run in seen),
@@ -196,9 +217,14 @@ def main() -> int:
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--output", type=Path, default=Path("build/reports/hazard.json"))
     options = parser.parse_args()
-    moments = np.random.default_rng(options.seed).uniform(EARLIEST, LATEST, options.runs)
+    random, runs = np.random.default_rng(options.seed), []  # type: ignore[var-annotated]
     with threadpool_limits(1):
-        runs = [one(options.seed + i, float(moment)) for i, moment in enumerate(moments)]
+        while (
+            sum(run.interrupted for run in runs) < options.runs and len(runs) < DRAWS * options.runs
+        ):
+            moment = float(random.uniform(EARLIEST, LATEST))
+            side = float(random.uniform(0.5 * math.pi, 1.5 * math.pi))  # the camera sees the rest
+            runs.append(one(options.seed + len(runs), moment, side))
     report = summarize(runs, EpisodeConfig().task)
     table = Table("figure", "value", title=f"{options.runs} hazards, seed {options.seed}")
     for name, value in report.items():

@@ -33,7 +33,8 @@ class SampleAge:
         """Return why a sample is older than it looks, or an empty string.
 
         Args:
-            stamp_ns: of the header, on any clock; 0 = none. Neither that nor a repeated one is blamed.
+            stamp_ns: of the header, on any clock; 0 = none. That is not blamed, nor is one that is
+                repeated.
             receipt_ns: on CLOCK_MONOTONIC.
         """
         if stamp_ns in (0, self._stamp_ns):

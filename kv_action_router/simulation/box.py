@@ -14,6 +14,7 @@ BOX_BODY = "box"
 BOX_GEOM = "box_shape"
 
 _SMALLEST, _LARGEST = 0.01, 0.6  # [m] of an edge
+_FAR = 1.0  # [m] beyond which distances are not measured
 _FARTHEST = 1.5  # [m] from the base
 _AWAY = (0.0, 0.0, -2.0)  # [m] below the table, where nothing is seen or touched
 _COLOR = (0.20, 0.30, 0.55, 1.0)
@@ -97,6 +98,21 @@ class Box:
             mujoco.mj_forward(self._model, self._data)
             raise InputError("position", "free", f"({x:g}, {y:g}) m, where {touched} is")
         self.contact_steps, self.touched_by = 0, ""
+
+    def distance(self) -> float:
+        """Return how far the robot's nearest shape is from the box [m], 1 at most."""
+        model, data = self._model, self._data
+        nearest = _FAR
+        for geom in range(model.ngeom):
+            body = model.geom_bodyid[geom]
+            # Body 0 is table and floor; what is put somewhere is no robot; and what cannot collide
+            # is there to be looked at.
+            if body == 0 or model.body_mocapid[body] >= 0 or not model.geom_contype[geom]:
+                continue
+            nearest = min(
+                nearest, mujoco.mj_geomDistance(model, data, self._geom, geom, nearest, None)
+            )
+        return nearest
 
     def remove(self) -> None:
         """Take the box away, if it is there."""

@@ -464,13 +464,13 @@ def test_joint_states_that_are_held_up_count_as_silence() -> None:
     begin, moved = bench.now, 0.0
     for _ in range(500):
         now = bench.now
-        held_up.append(JointReading(("a", "b"), list(bench.q), list(bench.v), [], now, now))
+        held_up.append(JointReading(("a", "b"), list(bench.q), list(bench.v), [], now + MS, now))
         late = held_up.popleft() if now - begin >= 100 * MS else None
         bench.tick(joints=late and late._replace(receipt_ns=bench.now + MS))
         if bench.now - begin > 200 * MS:
             moved = max(moved, *map(abs, bench.v))
     assert bench.controller.state is InjectorState.FAIL_SAFE
-    assert bench.modes.reason.endswith("late by 101 ms (limit 20 ms)")
+    assert bench.modes.reason.endswith("late by 100 ms (limit 20 ms)")
     assert moved == 0.0  # a loop that is closed on them swings up
     bench.silent_from = None
     bench.run(500)

@@ -63,6 +63,13 @@ class TestBox:
         plant.place_box(0.45, 0.3, SIZE)
         assert (plant.box.touched_by, plant.box.contact_steps) == ("", 0)
 
+    def test_knows_how_far_the_arm_is(self, plant: Plant) -> None:
+        x, y, _ = plant.tip
+        plant.place_box(x + 0.30, y, np.array((0.1, 0.1, 0.6)))
+        far = plant.box.distance()
+        plant.place_box(x + 0.25, y, np.array((0.1, 0.1, 0.6)))
+        assert 0.0 < plant.box.distance() == pytest.approx(far - 0.05, abs=1e-3)
+
     def test_covers_its_footprint_and_the_size_of_a_target(self, plant: Plant) -> None:
         assert not plant.box.covers(np.array(PLACE))
         plant.place_box(0.5, 0.3, np.array([0.2, 0.04, 0.1]), yaw=np.pi / 2)
