@@ -15,7 +15,7 @@ from kv_action_router.simulation.faulty_link import Fault
 
 DURATION = 0.6  # [s]
 FROZEN_S = 2.0
-JOINT = "shoulder_pan_joint"
+JOINT = "shoulder_lift_joint"  # moves on the way to every target
 HEARTBEAT_MS = 60.0
 MATCHES_MS = 140.0  # a motion goes on 80 ms without a match, and its last chunk 60 ms
 
@@ -98,6 +98,7 @@ def stuck_joint() -> Injection:
         DURATION,
         lambda bench: bench.block(JOINT),
         lambda bench: bench.block(""),
+        stuck=JOINT,
     )
 
 

@@ -118,13 +118,13 @@ class InjectionConfig(Configuration):
     )
     stop_deceleration: float = parameter(
         # the rest is the controller's: what it corrects comes on top of the set-point's own
-        0.95,
+        0.90,
         "share of the acceleration limit used by a stop",
         minimum=0.05,
         maximum=1.0,
     )
     fail_safe_deceleration: float = parameter(
-        0.95, "share of the acceleration limit used by the fail-safe", minimum=0.05, maximum=1.0
+        0.90, "share of the acceleration limit used by the fail-safe", minimum=0.05, maximum=1.0
     )
     fail_safe_duration: float = parameter(
         0.020,

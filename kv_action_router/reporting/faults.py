@@ -42,6 +42,13 @@ class Motion:
             self.instant_ns[rows], self.number[rows], self.position[rows], self.velocity[rows]
         )
 
+    def until(self, instant_ns: int) -> Motion:
+        """Return what was received up to an instant."""
+        rows = self.instant_ns <= instant_ns
+        return Motion(
+            self.instant_ns[rows], self.number[rows], self.position[rows], self.velocity[rows]
+        )
+
     @property
     def speed(self) -> FloatArray:
         """Speed of the fastest joint [rad/s] (k,)."""
@@ -84,8 +91,10 @@ class FaultRecord:
         watchdog_ms: after which the fault can be known at all [ms].
         speed: of the fastest joint at the onset [rad/s].
         rest_ms: from the onset to the first rest [ms]; None = there was none.
-        position_step: largest position step over the per-tick limit v_max dt.
-        velocity_step: largest velocity step over the per-tick limit a_max dt.
+        position_step: largest position step over the per-tick limit v_max dt, while the fault
+            lasted and a while after.
+        velocity_step: largest velocity step over the per-tick limit a_max dt, likewise. Both are
+            of the arm as it was measured, not of its set-point.
         ended: how the task ended: ``succeeded``, ``failed: ...`` or ``was stopped``.
         reports: ``source [code] message`` of each event from the onset on.
         named: one of them names the source.

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from action_msgs.msg import GoalStatus
 from rclpy.node import Node
 
@@ -25,23 +24,20 @@ from kv_action_router.reporting.faults import FaultRecord, Motion
 from kv_action_router.reporting.records import RunRecord
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.ros import qos, topics
+from kv_action_router.ros.motion_recorder import MotionRecorder
 from kv_action_router.ros.observer import RunObserver
-from kv_action_router.ros.periodic import PeriodicThread
 from kv_action_router.ros.readiness import wait_until_ready
 from kv_action_router.ros.running_system import running_system
-from kv_action_router.ros.streams import DataPlane
 from kv_action_router.ros.supervisor import Supervisor
 from kv_action_router.ros.system import System
 from kv_action_router.ros.task_client import TaskClient, TimeOutError
 from kv_action_router.ros.topics import Topic
-from kv_action_router.ros.wire import JointReader
 
 TASK = "touch_target"
 TARGETS = ((0.365, 0.0), (0.42, 0.12), (0.42, -0.12))  # [m] all of them seconds away from home
 JOINT_PERIOD = 0.002  # [s] of the simulated driver
 _MOTION_S, _TASK_S, _RESULT_S, _START_S, _END_S = 10.0, 20.0, 25.0, 60.0, 6.0
 _WATCH_S = 0.4  # behind the fault's end
-_POLL_S = 0.004
 _MOVES = 0.02  # [rad/s] twice the speed at rest
 
 
@@ -56,6 +52,7 @@ class Injection:
         duration: of the fault [s].
         begin, end: put it in and take it out, on the bench.
         may_die: process that the fault kills.
+        stuck: joint whose steps are the fault's own; empty = none.
     """
 
     name: str
@@ -65,51 +62,7 @@ class Injection:
     begin: Callable[[FaultBench], None]
     end: Callable[[FaultBench], None]
     may_die: str = ""
-
-
-class MotionRecorder:
-    """Writes joint states down, on a thread of its own."""
-
-    def __init__(self, node: Node, topic: Topic, joints: tuple[str, ...]) -> None:
-        self._plane = DataPlane(node)
-        self._reader = self._plane.reader(topic, profile=qos.log_stream(), raw=True)
-        self._decode = JointReader()
-        self._joints = joints
-        self._rows: list[tuple[int, int, list[float], list[float]]] = []
-        self._thread = PeriodicThread(_POLL_S, self._take_all, _raise, name="motion")
-        self._thread.start()
-
-    @property
-    def speed(self) -> float:
-        """Speed of the fastest joint in the newest sample [rad/s]."""
-        return max(map(abs, self._rows[-1][3])) if self._rows else 0.0
-
-    def clear(self) -> None:
-        """Forget what was written down."""
-        self._rows = []
-
-    def motion(self) -> Motion:
-        """Return what was written down since the last :meth:`clear`."""
-        rows, n = list(self._rows), len(self._joints)
-        return Motion(
-            np.array([row[0] for row in rows], dtype=float),
-            np.array([row[1] for row in rows], dtype=float),
-            np.array([row[2] for row in rows], dtype=float).reshape(-1, n),
-            np.array([row[3] for row in rows], dtype=float).reshape(-1, n),
-        )
-
-    def stop(self) -> None:
-        """End."""
-        self._thread.stop()
-        self._plane.destroy()
-
-    def _take_all(self) -> None:
-        while (sample := self._reader.take()) is not None:
-            reading = self._decode.read(sample.message, sample.receipt_ns)
-            places = [reading.names.index(name) for name in self._joints]
-            position = [reading.position[place] for place in places]
-            velocity = [reading.velocity[place] for place in places]
-            self._rows.append((sample.receipt_ns, sample.number, position, velocity))
+    stuck: str = ""
 
 
 class FaultBench:
@@ -133,6 +86,7 @@ class FaultBench:
         self.node = node
         self._client = TaskClient(node, executor)
         self._system = system
+        self._joints = model.joint_names
         self._limits = model.velocity_limit, model.acceleration_limit
         self._recorder = MotionRecorder(node, joint_states, model.joint_names)
         self._events: list[tuple[int, str, str]] = []  # (instant, source, text)
@@ -196,6 +150,7 @@ class FaultBench:
         self._spin(injection.duration)
         injection.end(self)
         self._spin(_WATCH_S)
+        watched_ns = time.monotonic_ns()
         dead = [death.process for death in self.supervisor.deaths()]
         if not self._stopped_ns:
             with suppress(TimeOutError):
@@ -204,7 +159,9 @@ class FaultBench:
         ended = self._ended(result)
         if not result.done():
             goal.cancel_goal_async()
-        speeds, accelerations = motion.steps(JOINT_PERIOD)
+        # What the task does later, such as to touch its target, is not the fault's doing.
+        speeds, accelerations = motion.until(watched_ns).steps(JOINT_PERIOD)
+        judged = [name != injection.stuck for name in self._joints]
         rest_ns = motion.rest_ns()
         return FaultRecord(
             name=injection.name,
@@ -212,8 +169,8 @@ class FaultBench:
             watchdog_ms=injection.watchdog_ms,
             speed=onset_speed,
             rest_ms=None if rest_ns is None else (rest_ns - onset) / 1e6,
-            position_step=float((speeds / self._limits[0]).max()),
-            velocity_step=float((accelerations / self._limits[1]).max()),
+            position_step=float((speeds / self._limits[0])[judged].max()),
+            velocity_step=float((accelerations / self._limits[1])[judged].max()),
             ended=ended,
             reports=tuple(f"{source} {text}" for _, source, text in self._events),
             named=any(injection.source in f"{s} {text}" for _, s, text in self._events),
@@ -294,7 +251,3 @@ def running(system: System, log_folder: Path) -> Iterator[FaultBench]:
             yield bench
         finally:
             bench.close()
-
-
-def _raise(error: Exception) -> None:
-    raise error
