@@ -98,7 +98,7 @@ def stuck_joint() -> Injection:
         DURATION,
         lambda bench: bench.block(JOINT),
         lambda bench: bench.block(""),
-        stuck=JOINT,
+        blow=0.05,  # a joint that jams shakes the whole arm
     )
 
 

@@ -52,7 +52,7 @@ class Injection:
         duration: of the fault [s].
         begin, end: put it in and take it out, on the bench.
         may_die: process that the fault kills.
-        stuck: joint whose steps are the fault's own; empty = none.
+        blow: time from its onset on in which steps are the fault's own [s].
     """
 
     name: str
@@ -62,7 +62,7 @@ class Injection:
     begin: Callable[[FaultBench], None]
     end: Callable[[FaultBench], None]
     may_die: str = ""
-    stuck: str = ""
+    blow: float = 0.0
 
 
 class FaultBench:
@@ -86,7 +86,6 @@ class FaultBench:
         self.node = node
         self._client = TaskClient(node, executor)
         self._system = system
-        self._joints = model.joint_names
         self._limits = model.velocity_limit, model.acceleration_limit
         self._recorder = MotionRecorder(node, joint_states, model.joint_names)
         self._events: list[tuple[int, str, str]] = []  # (instant, source, text)
@@ -160,8 +159,8 @@ class FaultBench:
         if not result.done():
             goal.cancel_goal_async()
         # What the task does later, such as to touch its target, is not the fault's doing.
-        speeds, accelerations = motion.until(watched_ns).steps(JOINT_PERIOD)
-        judged = [name != injection.stuck for name in self._joints]
+        judged = motion.since(onset + round(injection.blow * 1e9)).until(watched_ns)
+        speeds, accelerations = judged.steps(JOINT_PERIOD)
         rest_ns = motion.rest_ns()
         return FaultRecord(
             name=injection.name,
@@ -169,8 +168,8 @@ class FaultBench:
             watchdog_ms=injection.watchdog_ms,
             speed=onset_speed,
             rest_ms=None if rest_ns is None else (rest_ns - onset) / 1e6,
-            position_step=float((speeds / self._limits[0])[judged].max()),
-            velocity_step=float((accelerations / self._limits[1])[judged].max()),
+            position_step=float((speeds / self._limits[0]).max()),
+            velocity_step=float((accelerations / self._limits[1]).max()),
             ended=ended,
             reports=tuple(f"{source} {text}" for _, source, text in self._events),
             named=any(injection.source in f"{s} {text}" for _, s, text in self._events),
