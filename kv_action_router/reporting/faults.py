@@ -117,9 +117,15 @@ class FaultRecord:
 
     @property
     def reaction_ms(self) -> float | None:
-        """Time to the rest that the fault caused [ms]; None = the arm went on."""
-        reacted = self.rest_ms is not None and self.rest_ms <= REACTION_MS
-        return self.rest_ms if reacted else None
+        """Time to the rest that the fault caused [ms]; None = the arm went on.
+
+        A fault that needs no report and let the task succeed has stopped nothing: what came to
+        rest then was a stage's own motion.
+        """
+        went_on = not self.source and self.ended == "succeeded"
+        if went_on or self.rest_ms is None or self.rest_ms > REACTION_MS:
+            return None
+        return self.rest_ms
 
     @property
     def faults(self) -> tuple[str, ...]:

@@ -83,3 +83,11 @@ def test_a_fault_that_is_borne_needs_no_rest() -> None:
     report = figures([borne] * 60)
     assert broken(report, BOUNDS, essential_only=False) == []
     assert report["safe_lower_bound_95"] == pytest.approx(0.05 ** (1 / 60))
+
+
+def test_the_end_of_a_motion_is_no_reaction_to_a_fault_that_is_borne() -> None:
+    borne = dataclasses.replace(GOOD, rest_ms=800.0, ended="succeeded", source="", named=False)
+    assert borne.reaction_ms is None
+    assert borne.faults == ()
+    stopped = dataclasses.replace(borne, ended="was stopped")
+    assert stopped.faults == ("at rest after 800 ms, limit 220 ms",)
