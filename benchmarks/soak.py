@@ -34,7 +34,7 @@ from kv_action_router.reporting.soak import BOUNDS, Holding, Life, figures
 from kv_action_router.ros.observer import RunObserver
 from kv_action_router.ros.readiness import wait_until_ready
 from kv_action_router.ros.running_system import running_system
-from kv_action_router.ros.shared_memory import remove_orphans, segments
+from kv_action_router.ros.shared_memory import opened_here, remove_orphans, segments
 from kv_action_router.ros.supervisor import Supervisor
 from kv_action_router.ros.system import SIMULATION, SYSTEMS, Arguments, System
 from kv_action_router.ros.task_client import TaskClient
@@ -161,7 +161,8 @@ def main() -> int:
                 continue
             finally:
                 remove_orphans(before)
-            lives[-1].segments = len(segments() - before)
+            left = segments() - before
+            lives[-1].segments = len(left - opened_here(left))
             done = lives[-1].cycles
             console.print(
                 f"life {len(lives)}: {len(done)} cycles, {sum(c[3] for c in done)} touched,"

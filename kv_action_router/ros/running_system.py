@@ -31,7 +31,6 @@ def running_system(
         rclpy.init(args=[], context=context)
         stack.callback(context.try_shutdown)
         node = rclpy.create_node(node_name, context=context)
-        stack.callback(node.destroy_node)  # else its participant lives as long as this process
         executor = make_executor(context)
         executor.add_node(node)
         stack.callback(executor.shutdown)

@@ -24,6 +24,15 @@ def segments(folder: Path = _FOLDER) -> set[str]:
     return {name for name in names if name.startswith(_PREFIXES) and name.endswith(_LOCK)}
 
 
+def opened_here(names: set[str]) -> set[str]:
+    """Return which of these segments this process has open: they live as long as it does."""
+    mine = set()
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            mine.add(descriptor.readlink().name)
+    return names & mine
+
+
 def remove_orphans(before: set[str], folder: Path = _FOLDER) -> None:
     """Remove the segments that appeared since ``before`` and whose owner is dead.
 

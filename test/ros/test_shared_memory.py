@@ -6,7 +6,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from kv_action_router.ros.shared_memory import remove_orphans, segments
+from kv_action_router.ros.shared_memory import opened_here, remove_orphans, segments
 
 
 def make_segment(folder: Path, name: str) -> Path:
@@ -35,3 +35,12 @@ def test_only_new_segments_without_an_owner_go(tmp_path: Path):
 
 def test_a_machine_without_shared_memory_has_no_segments(tmp_path: Path):
     assert segments(tmp_path / "none") == set()
+
+
+def test_what_this_process_has_open_is_its_own(tmp_path: Path):
+    mine, other = tmp_path / "fastdds_mine_el", tmp_path / "fastdds_other_el"
+    for file in (mine, other):
+        file.touch()
+    with mine.open():
+        assert opened_here({mine.name, other.name}) == {mine.name}
+    assert opened_here({mine.name, other.name}) == set()
