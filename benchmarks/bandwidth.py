@@ -25,7 +25,7 @@ from harness.pipeline_bounds import measured
 from harness.setting import ros_setting, setting
 from kv_action_router.reporting.benchmark import conclude
 from kv_action_router.reporting.bounds import Bound
-from kv_action_router.ros.system import Arguments
+from kv_action_router.ros.arguments import Arguments
 
 HOGS = 1
 STATES = ("quiet", "hog")

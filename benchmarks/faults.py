@@ -41,10 +41,11 @@ from kv_action_router.errors import RouterError
 from kv_action_router.reporting.benchmark import conclude, write
 from kv_action_router.reporting.faults import BOUNDS, FaultRecord, figures
 from kv_action_router.ros import topics
+from kv_action_router.ros.arguments import Arguments
 from kv_action_router.ros.fault_bench import Injection, running
 from kv_action_router.ros.fault_proxy import behind_proxy
 from kv_action_router.ros.shared_memory import without_orphans
-from kv_action_router.ros.system import SYSTEMS, Arguments, System
+from kv_action_router.ros.system import SYSTEMS, System
 
 SPEED = 0.3  # [rad/s] at which a fault comes; it goes on rising
 VELOCITY_SHARE = 0.265  # to less than 0.5 rad/s

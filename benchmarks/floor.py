@@ -27,8 +27,9 @@ from harness.setting import ros_setting, setting
 from kv_action_router.reporting.benchmark import conclude
 from kv_action_router.reporting.bounds import Bound, at
 from kv_action_router.reporting.statistics import share_of
+from kv_action_router.ros.arguments import Arguments
 from kv_action_router.ros.supervisor import Supervisor
-from kv_action_router.ros.system import INJECTOR, PRIORITIES, SIMULATION, SYSTEMS, Arguments, System
+from kv_action_router.ros.system import INJECTOR, PRIORITIES, SIMULATION, SYSTEMS, System
 
 NODES = {
     "source": SIMULATION,

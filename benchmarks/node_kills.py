@@ -22,9 +22,9 @@ from harness.setting import ros_setting, setting
 from kv_action_router.errors import RouterError
 from kv_action_router.reporting.benchmark import conclude, write
 from kv_action_router.reporting.kills import KillRecord, figures, kill_bounds
+from kv_action_router.ros.arguments import CONTROLLERS
 from kv_action_router.ros.node_kills import kill_while_moving
 from kv_action_router.ros.shared_memory import without_orphans
-from kv_action_router.ros.system import CONTROLLERS
 from kv_action_router.ros.topics import NODES
 
 SPEED = 0.47  # [rad/s]

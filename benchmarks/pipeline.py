@@ -31,7 +31,7 @@ from harness.pipeline_bounds import BOUNDS
 from harness.pipeline_table import show
 from harness.setting import ros_setting, setting
 from kv_action_router.reporting.benchmark import conclude, write
-from kv_action_router.ros.system import Arguments
+from kv_action_router.ros.arguments import Arguments
 
 CAMERA_RATE = 30.0  # [Hz]
 

@@ -28,8 +28,9 @@ from kv_action_router.errors import RouterError
 from kv_action_router.reporting.benchmark import conclude
 from kv_action_router.reporting.bounds import Bound
 from kv_action_router.reporting.statistics import distribution
+from kv_action_router.ros.arguments import Arguments
 from kv_action_router.ros.supervisor import Supervisor
-from kv_action_router.ros.system import PRIORITIES, SIMULATION, SYSTEMS, Arguments, System
+from kv_action_router.ros.system import PRIORITIES, SIMULATION, SYSTEMS, System
 
 BOUNDS = tuple(
     Bound(f"{kind}: events {what}", measured("kinds", kind, name), "==", 0)

@@ -29,8 +29,9 @@ from harness.setting import ros_setting, setting
 from kv_action_router.reporting.benchmark import conclude
 from kv_action_router.reporting.bounds import Bound, at
 from kv_action_router.reporting.statistics import summary
+from kv_action_router.ros.arguments import Arguments
 from kv_action_router.ros.supervisor import Supervisor
-from kv_action_router.ros.system import PRIORITIES, SYSTEMS, Arguments, System
+from kv_action_router.ros.system import PRIORITIES, SYSTEMS, System
 
 CLIENTS, RATE = 8, 50.0
 SETTLE_S = 0.5  # left out at the begin of each phase: calls of the one before are under way

@@ -31,12 +31,13 @@ from kv_action_router.errors import RouterError
 from kv_action_router.reporting.benchmark import conclude, write
 from kv_action_router.reporting.records import RunRecord
 from kv_action_router.reporting.soak import BOUNDS, Holding, Life, figures
+from kv_action_router.ros.arguments import Arguments
 from kv_action_router.ros.observer import RunObserver
 from kv_action_router.ros.readiness import wait_until_ready
 from kv_action_router.ros.running_system import running_system
 from kv_action_router.ros.shared_memory import opened_here, remove_orphans, segments
 from kv_action_router.ros.supervisor import Supervisor
-from kv_action_router.ros.system import SIMULATION, SYSTEMS, Arguments, System
+from kv_action_router.ros.system import SIMULATION, SYSTEMS, System
 from kv_action_router.ros.task_client import TaskClient
 from kv_action_router.ros.topics import NODES
 

@@ -29,7 +29,8 @@ from kv_action_router.errors import RouterError
 from kv_action_router.reporting.benchmark import conclude
 from kv_action_router.reporting.bounds import Bound
 from kv_action_router.reporting.statistics import summary
-from kv_action_router.ros.system import SYSTEMS, Arguments, System
+from kv_action_router.ros.arguments import Arguments
+from kv_action_router.ros.system import SYSTEMS, System
 from kv_action_router.ros.topics import NODES
 
 ENTRIES = 100_000

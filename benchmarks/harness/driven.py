@@ -12,8 +12,9 @@ from harness.phases import Phase, read_record, write_plan
 from harness.programs import Program, environment_of, run_until_done
 from harness.usage import Usage
 from kv_action_router.errors import RouterError
+from kv_action_router.ros.arguments import Arguments
 from kv_action_router.ros.supervisor import Supervisor
-from kv_action_router.ros.system import PRIORITIES, SIMULATION, SYSTEMS, Arguments, System
+from kv_action_router.ros.system import PRIORITIES, SIMULATION, SYSTEMS, System
 
 _START_S = 90.0  # of a system, and of its driver's pictures
 

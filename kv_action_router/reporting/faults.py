@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from kv_action_router.contracts import FloatArray
 from kv_action_router.reporting.bounds import Bound, at
@@ -37,14 +38,13 @@ class Motion:
 
     def since(self, instant_ns: int) -> Motion:
         """Return what was received from an instant on."""
-        rows = self.instant_ns >= instant_ns
-        return Motion(
-            self.instant_ns[rows], self.number[rows], self.position[rows], self.velocity[rows]
-        )
+        return self._where(self.instant_ns >= instant_ns)
 
     def until(self, instant_ns: int) -> Motion:
         """Return what was received up to an instant."""
-        rows = self.instant_ns <= instant_ns
+        return self._where(self.instant_ns <= instant_ns)
+
+    def _where(self, rows: npt.NDArray[np.bool_]) -> Motion:
         return Motion(
             self.instant_ns[rows], self.number[rows], self.position[rows], self.velocity[rows]
         )

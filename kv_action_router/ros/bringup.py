@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from kv_action_router.errors import ConfigError
+from kv_action_router.ros.arguments import Arguments
 from kv_action_router.ros.supervisor import Supervisor
-from kv_action_router.ros.system import SYSTEMS, Arguments, System
+from kv_action_router.ros.system import SYSTEMS, System
 
 _POLL_S = 0.05
 

@@ -17,12 +17,13 @@ from kv_action_router.errors import RouterError
 from kv_action_router.reporting.live import LiveView
 from kv_action_router.reporting.records import CycleRecord, RunRecord
 from kv_action_router.reporting.report import Setting
+from kv_action_router.ros.arguments import Arguments
 from kv_action_router.ros.frame_capture import FrameCapture
 from kv_action_router.ros.observer import RunObserver
 from kv_action_router.ros.process import make_executor
 from kv_action_router.ros.readiness import wait_until_ready
 from kv_action_router.ros.supervisor import Supervisor
-from kv_action_router.ros.system import SIMULATION, SYSTEMS, Arguments
+from kv_action_router.ros.system import SIMULATION, SYSTEMS
 from kv_action_router.ros.task_client import TaskClient
 from kv_action_router.tasks.definition import load_task
 from kv_action_router.tasks.stages import TaskDefinition

@@ -18,9 +18,10 @@ from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
 
+from kv_action_router.ros.arguments import Arguments
 from kv_action_router.ros.bringup import typed
 from kv_action_router.ros.supervisor import Death
-from kv_action_router.ros.system import SYSTEMS, Arguments, Process
+from kv_action_router.ros.system import SYSTEMS, Process
 from launch import LaunchContext, LaunchDescription
 
 

@@ -26,13 +26,14 @@ from kv_action_router.reporting.kills import KillRecord, witnesses
 from kv_action_router.reporting.records import RunRecord
 from kv_action_router.reporting.rest import SpeedLog
 from kv_action_router.ros import qos
+from kv_action_router.ros.arguments import Arguments
 from kv_action_router.ros.observer import RunObserver
 from kv_action_router.ros.periodic import PeriodicThread
 from kv_action_router.ros.readiness import wait_until_ready
 from kv_action_router.ros.running_system import running_system
 from kv_action_router.ros.streams import DataPlane
 from kv_action_router.ros.supervisor import Supervisor
-from kv_action_router.ros.system import SYSTEMS, Arguments
+from kv_action_router.ros.system import SYSTEMS
 from kv_action_router.ros.task_client import TaskClient, TimeOutError
 from kv_action_router.ros.topics import FAILURE_EVENT, JOINT_STATES, STOP
 from kv_action_router.ros.wire import JointReader

@@ -8,25 +8,22 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ament_index_python.packages import get_package_prefix, get_package_share_directory
 
-from kv_action_router.configuration import Configuration, parameter
 from kv_action_router.errors import ConfigError
-from kv_action_router.identity import ros_name
+from kv_action_router.ros.arguments import Arguments
 from kv_action_router.ros.domain_id import check_domain_id
 
 PACKAGE = "kv_action_router"
 SOFT_STAGES = ("task_key_encoder", "cache_manager", "behavior_synthesizer", "failure_monitor")
 INJECTOR = "actuator_injector"
 SIMULATION = "simulation"
-CONTROLLERS = ("effort", "velocity", "position")
 # What is nearer to the motor comes first. Two cores that are busy with all of it run into the
 # kernel's throttle (95 % of each second): config/small_computer.yaml is for those.
 PRIORITIES = {
@@ -40,63 +37,6 @@ PRIORITIES = {
 }
 RECEIVES_OR_SENDS_IMAGES = frozenset((SIMULATION, "task_key_encoder"))
 HEARTBEAT_PRIORITY = 55  # a busy node is not a dead one
-
-_NAMESPACE = re.compile(r"^(/?[A-Za-z][A-Za-z0-9_]*(/[A-Za-z][A-Za-z0-9_]*)*)?$")
-
-
-@dataclass(frozen=True)
-class Arguments(Configuration):
-    """Arguments of a bring-up, the same for ``ros2 launch`` and ``ros/bringup.py``."""
-
-    sim: bool = parameter(True, "simulate robot and camera; false = a real robot's driver runs")
-    robot_ip: str = parameter(
-        "", "address of the real robot; empty = its driver is started elsewhere"
-    )
-    dry_run: str = parameter(
-        "auto",
-        "do everything but publish commands; auto = true with a real robot, false in simulation",
-        choices=("auto", "true", "false"),
-    )
-    namespace: str = parameter("", "namespace of all nodes, e.g. robot1")
-    params_file: str = parameter("", "YAML file whose parameters come after the robot's own file")
-    controller: str = parameter(
-        "effort", "command interface of the robot's controller", choices=CONTROLLERS
-    )
-    store_path: str = parameter(
-        "",
-        "file that keeps the cache, as the cache manager's parameter of this name; empty = as the "
-        "parameter files say, and in the simulation a file of its own",
-    )
-    cell: str = parameter(
-        "touch",
-        "work that is set up: a disc to touch, or screws to drive",
-        choices=("touch", "screw"),
-    )
-    composed: bool = parameter(False, "run the four soft stages in one process")
-    realtime: bool = parameter(
-        True, "ask for real-time scheduling; without permission the nodes say so and run on"
-    )
-    use_sim_time: bool = parameter(False, "node clocks follow /clock; control never does")
-    log_level: str = parameter(
-        "info", "least severity that is logged", choices=("debug", "info", "warn", "error", "fatal")
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not _NAMESPACE.match(self.namespace):
-            example = "/".join(ros_name(part) for part in self.namespace.split("/") if part)
-            raise ConfigError(
-                "namespace",
-                f"empty or tokens that begin with a letter, joined by '/' (e.g. {example})",
-                self.namespace,
-            )
-        if self.params_file and not Path(self.params_file).is_file():
-            raise ConfigError("params_file", "an existing file", self.params_file)
-
-    @property
-    def commands_are_sent(self) -> bool:
-        """Whether the injector publishes commands."""
-        return self.sim if self.dry_run == "auto" else self.dry_run == "false"
 
 
 @dataclass(frozen=True)
@@ -172,27 +112,18 @@ class System:
         names = [entry.name for entry in self.processes]
         if process not in names:
             raise ConfigError("process", f"one of {', '.join(names)}", process)
-        return dataclasses.replace(
-            self,
-            processes=tuple(
-                dataclasses.replace(entry, remaps={**entry.remaps, **remaps})
-                if entry.name == process
-                else entry
-                for entry in self.processes
-            ),
-        )
+        return self._changed(process, lambda p: {"remaps": {**p.remaps, **remaps}})
 
     def with_parameters(self, process: str, values: Mapping[str, Any]) -> System:
         """Return the system with more parameters for one process."""
-        return dataclasses.replace(
-            self,
-            processes=tuple(
-                dataclasses.replace(entry, parameters={**entry.parameters, **values})
-                if entry.name == process
-                else entry
-                for entry in self.processes
-            ),
+        return self._changed(process, lambda p: {"parameters": {**p.parameters, **values}})
+
+    def _changed(self, process: str, fields: Callable[[Process], dict[str, Any]]) -> System:
+        changed = (
+            dataclasses.replace(entry, **fields(entry)) if entry.name == process else entry
+            for entry in self.processes
         )
+        return dataclasses.replace(self, processes=tuple(changed))
 
     def with_process(self, process: Process) -> System:
         """Return the system with one more process, e.g. a fault proxy."""

@@ -88,7 +88,7 @@ class ReplanSource:
             return motion
         if isinstance(request.stage.goal, TargetGoal) and request.stage.goal.line:
             assert tip is not None
-            motion = self._straight(request, tip, request.stage.goal, calm)
+            motion = self._straight(request, tip, request.stage.goal, calm, limits)
             if self._clearance is not None:
                 self._clearance.check(motion, request)
             return motion
@@ -99,7 +99,7 @@ class ReplanSource:
         goal = spindle_end(
             self._model, goal, measured_in(request.match, self._model, request.start)
         )
-        motion = self._free(request.start, goal, calm)
+        motion = self._free(request.start, goal, calm, limits)
         if self._clearance is None or self._detours is None:
             return motion
         touch = self._clearance.first_touch(motion, request)
@@ -118,11 +118,18 @@ class ReplanSource:
             )
         return limits
 
-    def _free(self, start: MotionState, goal: FloatArray, calm: MotionLimits) -> Motion:
-        """Plan in joint space, as fast as the limits allow."""
+    def _free(
+        self, start: MotionState, goal: FloatArray, calm: MotionLimits, limits: MotionLimits
+    ) -> Motion:
+        """Plan in joint space, as fast as the limits allow.
+
+        Args:
+            start, goal: of the motion.
+            calm: what a motion from rest keeps.
+            limits: what this one must keep; the same, or wider when it leaves another motion.
+        """
         shifting = self._model.continuous & ~self._model.spindles
         turned = goal + whole_turns(goal, start.position, shifting)
-        limits = calm.leaving(start.velocity, start.acceleration)
         size = self._config.coefficients
         samples = basis(size).samples
         speed, rate, jerk, duration = FIT_SPEED, FIT_RATE, FIT_JERK, 0.0
@@ -159,11 +166,15 @@ class ReplanSource:
         return slow_down(lambda length: joined(shape, start, goal, length), duration, limits)
 
     def _straight(
-        self, request: PlanRequest, tip: FloatArray, goal: TargetGoal, calm: MotionLimits
+        self,
+        request: PlanRequest,
+        tip: FloatArray,
+        goal: TargetGoal,
+        calm: MotionLimits,
+        limits: MotionLimits,
     ) -> Motion:
         """Plan a straight line of the tip, tool down, at a limited speed."""
         start = request.start
-        limits = calm.leaving(start.velocity, start.acceleration)
         model, config, size = self._model, self._config, self._config.coefficients
         first, turned = model.forward(start.position)
         rotation = tool_down_at(turned)
@@ -172,7 +183,7 @@ class ReplanSource:
             model, path.end, measured_in(request.match, self._model, request.start)
         )
         if path.length < SHORTEST_LINE:
-            return self._free(start, path.end, calm)
+            return self._free(start, path.end, calm, limits)
         samples = basis(size).samples
         direction = (tip - first) / path.length
         speed = float((model.jacobian(start.position) @ start.velocity)[:3] @ direction)

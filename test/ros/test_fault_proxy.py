@@ -21,9 +21,10 @@ from kv_action_router.errors import ConfigError  # noqa: E402
 from kv_action_router.msg import DriveState  # noqa: E402
 from kv_action_router.ros import qos, topics  # noqa: E402
 from kv_action_router.ros.altered_messages import altered  # noqa: E402
+from kv_action_router.ros.arguments import Arguments  # noqa: E402
 from kv_action_router.ros.fault_proxy import WRITERS, behind_proxy  # noqa: E402
 from kv_action_router.ros.streams import DataPlane  # noqa: E402
-from kv_action_router.ros.system import SYSTEMS, Arguments  # noqa: E402
+from kv_action_router.ros.system import SYSTEMS  # noqa: E402
 from kv_action_router.simulation.faulty_link import CONTENTS, Fault  # noqa: E402
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from kv_action_router.errors import ConfigError
-from kv_action_router.ros.system import SYSTEMS, Arguments
+from kv_action_router.ros.arguments import Arguments
+from kv_action_router.ros.system import SYSTEMS
 
 pytest.importorskip("launch_ros", reason="ROS 2's launch packages are not on PyPI: source a ROS 2")
 

@@ -21,10 +21,11 @@ from kv_action_router.caching.store.location import IN_MEMORY  # noqa: E402
 from kv_action_router.errors import RouterError  # noqa: E402
 from kv_action_router.reporting.records import RunRecord  # noqa: E402
 from kv_action_router.ros import topics  # noqa: E402
+from kv_action_router.ros.arguments import Arguments  # noqa: E402
 from kv_action_router.ros.observer import RunObserver  # noqa: E402
 from kv_action_router.ros.readiness import wait_until_ready  # noqa: E402
 from kv_action_router.ros.running_system import running_system  # noqa: E402
-from kv_action_router.ros.system import SYSTEMS, Arguments  # noqa: E402
+from kv_action_router.ros.system import SYSTEMS  # noqa: E402
 from kv_action_router.ros.task_client import TaskClient  # noqa: E402
 
 pytestmark = [pytest.mark.dds, pytest.mark.timeout(120)]

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from kv_action_router.errors import ConfigError
+from kv_action_router.ros.arguments import Arguments
 from kv_action_router.ros.bringup import main, parse
 from kv_action_router.ros.supervisor import Death, Supervisor
-from kv_action_router.ros.system import SYSTEMS, Arguments, Process, System
+from kv_action_router.ros.system import SYSTEMS, Process, System
 
 FIVE = {
     "task_key_encoder",

@@ -6,16 +6,9 @@ import dataclasses
 
 import numpy as np
 import pytest
+from synthesis_rig import make_match
 
-from kv_action_router.contracts import (
-    CacheMatch,
-    Decision,
-    JointSample,
-    MissReason,
-    Pose,
-    Trigger,
-    UpdateOperation,
-)
+from kv_action_router.contracts import CacheMatch, Pose, UpdateOperation
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.synthesis.execution import Execution
 from kv_action_router.synthesis.found import FoundPlaces
@@ -41,31 +34,8 @@ def robot() -> RobotModel:
 
 
 def match(robot: RobotModel) -> CacheMatch:
-    nothing = np.zeros(0)
-    return CacheMatch(
-        decision=Decision(domain="d"),
-        trigger=Trigger.IMAGE,
-        hit=True,
-        is_decision=True,
-        miss_reason=MissReason.NONE,
-        reason="",
-        similarity=1.0,
-        threshold=0.0,
-        margin=1.0,
-        target_similarity=1.0,
-        target_minimum=0.0,
-        worst_slice="",
-        worst_slice_similarity=1.0,
-        guard="",
-        entry_id=7,
-        entry_version=3,
-        subtask="contact_v1",
-        behavior=None,
-        target=None,
-        target_age=0.0,
-        vector=np.ones(64, np.float32),
-        joints=JointSample(robot.joint_names, nothing, nothing, nothing, 0),
-    )
+    hit = make_match(None, hit=True, entry=7, names=robot.joint_names)
+    return dataclasses.replace(hit, entry_version=3, subtask="contact_v1")
 
 
 def execution(robot: RobotModel, stage: StageDefinition, *, reused: bool = True) -> Execution:
