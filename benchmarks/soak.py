@@ -30,7 +30,7 @@ from harness.setting import ros_setting, setting
 from kv_action_router.errors import RouterError
 from kv_action_router.reporting.benchmark import conclude, write
 from kv_action_router.reporting.records import RunRecord
-from kv_action_router.reporting.soak import BOUNDS, Holding, Life, figures
+from kv_action_router.reporting.soak import BOUNDS, Cycle, Holding, Life, figures
 from kv_action_router.ros.arguments import Arguments
 from kv_action_router.ros.observer import RunObserver
 from kv_action_router.ros.readiness import wait_until_ready
@@ -70,13 +70,14 @@ class Sampler:
             self._life.holdings.setdefault(name, []).append(held)
 
 
-def cycle(client: TaskClient, run: RunRecord, tick: Callable[[], None]) -> tuple[Any, ...]:
-    """Touch one target; return decisions, hits, false hits and whether it was touched."""
+def touch(client: TaskClient, run: RunRecord, tick: Callable[[], None]) -> Cycle:
+    """Touch one target; return what came of it."""
     wrong = run.false_hits
     client.place_random_target()
     result = client.execute(TASK, TASK_S, tick)
-    decided = int(result.decisions), int(result.task_hits)
-    return (*decided, run.false_hits - wrong, bool(result.success))
+    return Cycle(
+        int(result.decisions), int(result.task_hits), run.false_hits - wrong, bool(result.success)
+    )
 
 
 def live(system: System, folder: Path, seconds: float, victim: str) -> Life:
@@ -90,7 +91,7 @@ def live(system: System, folder: Path, seconds: float, victim: str) -> Life:
             sampler = Sampler(supervisor, life)
             end = time.monotonic() + seconds
             while time.monotonic() < end:
-                life.cycles.append(cycle(client, run, sampler.tick))
+                life.cycles.append(touch(client, run, sampler.tick))
                 for death in supervisor.deaths():
                     raise RouterError(str(death))
             if victim:
@@ -166,7 +167,7 @@ def main() -> int:
             lives[-1].segments = len(left - opened_here(left))
             done = lives[-1].cycles
             console.print(
-                f"life {len(lives)}: {len(done)} cycles, {sum(c[3] for c in done)} touched,"
+                f"life {len(lives)}: {len(done)} cycles, {sum(c.succeeded for c in done)} touched,"
                 f" {victim or 'nobody'} killed"
             )
             write({"not_measured": missing, **figures(lives)}, options.output)

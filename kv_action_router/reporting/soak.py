@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import linregress, t
@@ -28,19 +28,28 @@ class Holding:
     descriptors: int
 
 
+class Cycle(NamedTuple):
+    """One task: its decisions, how many of them hit, how many hits were wrong, how it ended."""
+
+    decisions: int
+    hits: int
+    false_hits: int
+    succeeded: bool
+
+
 @dataclass
 class Life:
     """A system from its start to the kill, or to the end.
 
     Attributes:
         holdings: process -> what it held, in order of time; from when it had warmed up.
-        cycles: (decisions, hits, false hits, succeeded) of each.
+        cycles: in order of time.
         killed: node that was killed at the end; empty = none.
         segments: shared-memory segments of the middleware left after its end and clean-up.
     """
 
     holdings: dict[str, list[Holding]] = field(default_factory=dict)
-    cycles: list[tuple[int, int, int, bool]] = field(default_factory=list)
+    cycles: list[Cycle] = field(default_factory=list)
     killed: str = ""
     segments: int = 0
 
@@ -65,10 +74,10 @@ def figures(lives: Sequence[Life]) -> dict[str, Any]:
     """Return the report of all lives of a system."""
     cycles = [cycle for life in lives for cycle in life.cycles]
     half = cycles[len(cycles) // 2 :]
-    total_hits, total_wrong = sum(c[1] for c in cycles), sum(c[2] for c in cycles)
-    rates = [(i, c[1] / c[0]) for i, c in enumerate(cycles) if c[0]]
+    total_hits, total_wrong = sum(c.hits for c in cycles), sum(c.false_hits for c in cycles)
+    rates = [(i, c.hits / c.decisions) for i, c in enumerate(cycles) if c.decisions]
     back = [life.cycles[0] for life in lives[1:] if life.cycles]
-    succeeded = sum(cycle[3] for cycle in cycles)
+    succeeded = sum(cycle.succeeded for cycle in cycles)
     trend, _ = slope_per_hour(*zip(*rates, strict=True)) if len(rates) > 2 else (math.nan, 0.0)
     return {
         "lives": len(lives),
@@ -88,9 +97,9 @@ def figures(lives: Sequence[Life]) -> dict[str, Any]:
     }
 
 
-def _rate(cycles: Sequence[tuple[int, int, int, bool]]) -> float | None:
-    decisions = sum(cycle[0] for cycle in cycles)
-    return sum(cycle[1] for cycle in cycles) / decisions if decisions else None
+def _rate(cycles: Sequence[Cycle]) -> float | None:
+    decisions = sum(cycle.decisions for cycle in cycles)
+    return sum(cycle.hits for cycle in cycles) / decisions if decisions else None
 
 
 def _processes(lives: Sequence[Life]) -> list[dict[str, Any]]:

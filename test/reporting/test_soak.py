@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kv_action_router.reporting.bounds import broken
-from kv_action_router.reporting.soak import BOUNDS, Holding, Life, figures, slope_per_hour
+from kv_action_router.reporting.soak import BOUNDS, Cycle, Holding, Life, figures, slope_per_hour
 
 
 def life(
@@ -21,7 +21,7 @@ def life(
     open_files = 40 + descriptors * (seconds > 200.0)
     columns = (seconds.tolist(), held.tolist(), open_files.tolist())
     holdings = [Holding(*row) for row in zip(*columns, strict=True)]
-    cycles = [(3, 3, wrong if i == 5 else 0, True) for i in range(20)]
+    cycles = [Cycle(3, 3, wrong if i == 5 else 0, True) for i in range(20)]
     return Life({"cache_manager": holdings}, cycles, killed)
 
 
@@ -60,7 +60,7 @@ def test_what_grows_is_named(kind: dict, said: str) -> None:
 
 def test_forgotten_entries_and_segments_left_are_named() -> None:
     after = life()
-    after.cycles[0] = (3, 0, 0, True)
+    after.cycles[0] = Cycle(3, 0, 0, True)
     after.segments = 2
     assert names(figures([life(), after])) == [
         "shared-memory segments left behind",
