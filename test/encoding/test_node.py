@@ -196,7 +196,8 @@ def test_task_epoch_and_scene_reach_the_keys(bench, spawn, tmp_path):
         START,
         "an event about the bad scene",
     )
-    assert bench.keys[-1].decision.scene == "corridor"
+    bench.until(lambda: bench.keys, START, "a key after the refusal")
+    assert {key.decision.scene for key in bench.keys} == {"corridor"}
 
     known = tmp_path / "scenes.yaml"
     verb = ("remember-scene", "corridor", "--file", str(known), "--images", "5", "--timeout", "60")
