@@ -146,12 +146,7 @@ class BehaviorSynthesizerNode(StageNode[SynthesisConfig]):
         if tasks.stack.active:
             if self._synthesizer.motion.reference is not None:
                 self._engage_stop("deactivated while a task was under way")
-            tasks.fail(
-                TaskTransitionError.error_code,
-                f"{NAME} was deactivated",
-                _now(),
-                blames_entry=False,
-            )
+            tasks.give_up(TaskTransitionError.error_code, f"{NAME} was deactivated", _now())
             self._publish_state(_now())
         self._synthesizer.motion.drop()
         self._server.tell(course_of(self._synthesizer, _now()))

@@ -164,8 +164,19 @@ class TaskRunner:
         self.stack.invalidate(now_ns)
 
     def fail(self, error_code: int, message: str, now_ns: int, *, blames_entry: bool) -> None:
-        """End the task as failed and stop on the path."""
+        """Stop on the path; end the task as failed, once it has let go where it says so."""
         self._end_execution(message if blames_entry else "")
+        self._motion.brake(now_ns)
+        # Behind a stop nothing moves before somebody acts.
+        if self._tracking.stopped() or not self.stack.recover(error_code, message, now_ns):
+            self.stack.fail(error_code, message)
+            return
+        text = f"{message}; {self.stack.frame.definition.name!r} is run first"
+        self.reports.append(Report(error_code, text))
+
+    def give_up(self, error_code: int, message: str, now_ns: int) -> None:
+        """End the task as failed where it is: nobody goes on."""
+        self._end_execution("")
         self._motion.brake(now_ns)
         self.stack.fail(error_code, message)
 
@@ -254,7 +265,8 @@ class TaskRunner:
         self.task = self.stack.frame.definition.name
 
     def _uncover(self, now_ns: int) -> None:
-        """Take up the motion of the task that lies on top again."""
+        """Take up the motion of the task that lies on top again; one that is retried has none."""
+        self._found.forget()
         self._motion.brake(now_ns)
         kept = self.suspended.take_up(len(self.stack.frames))
         self.execution = None if kept is None else kept.execution

@@ -20,6 +20,7 @@ from kv_action_router.tasks.goals import parse_execution, parse_goal
 from kv_action_router.tasks.stages import (
     ConfigurationGoal,
     Goal,
+    OnFailure,
     StageDefinition,
     TargetGoal,
     TaskDefinition,
@@ -41,7 +42,7 @@ __all__ = [
     "task_folders",
 ]
 
-_TASK_FIELDS = ("name", "intent", "timeout", "stages")
+_TASK_FIELDS = ("name", "intent", "timeout", "stages", "on_failure")
 _STAGE_FIELDS = (
     "name",
     "subtask",
@@ -60,6 +61,7 @@ _STAGE_FIELDS = (
     "execution",
 )
 _LONGEST = 86_400.0  # [s]
+_MOST_RETRIES = 10
 
 
 def task_folders() -> tuple[Path, ...]:
@@ -121,7 +123,39 @@ def parse_task(data: Any, source: str = "task") -> TaskDefinition:
         intent_text=text(data, "intent", place),
         stages=tuple(_stage(item, place) for item in stages),
         timeout=number(data, "timeout", place, 0.0, _LONGEST, default=0.0),
+        on_failure=_on_failure(data.get("on_failure"), name, place),
     )
+
+
+def _on_failure(data: Any, task: str, place: str) -> OnFailure | None:
+    if data is None:
+        return None
+    place = f"{place}: on_failure"
+    if not isinstance(data, Mapping):
+        raise TaskDefinitionError(f"{place}: must be a mapping, got {data!r}")
+    refuse_unknown(data, ("inserts", "retry"), place)
+    inserts = text(data, "inserts", place)
+    if inserts == task:
+        raise TaskDefinitionError(f"{place}: inserts must name another task, got {inserts!r}")
+    try:
+        sequence = load_task(inserts)
+    except TaskDefinitionError as error:
+        raise TaskDefinitionError(f"{place}: inserts: {error}") from error
+    retry = data.get("retry")
+    if retry is None:
+        return OnFailure(sequence)
+    place = f"{place}: retry"
+    if not isinstance(retry, Mapping):
+        raise TaskDefinitionError(f"{place}: must be a mapping, got {retry!r}")
+    refuse_unknown(retry, ("stages", "from", "times"), place)
+    stages, times = retry.get("stages"), retry.get("times", 1)
+    if not isinstance(stages, list) or not stages:
+        raise TaskDefinitionError(f"{place}: stages must be a list of names, got {stages!r}")
+    if isinstance(times, bool) or not isinstance(times, int) or not 1 <= times <= _MOST_RETRIES:
+        raise TaskDefinitionError(
+            f"{place}: times must be a whole number from 1 to {_MOST_RETRIES}, got {times!r}"
+        )
+    return OnFailure(sequence, tuple(map(str, stages)), text(retry, "from", place), times)
 
 
 def _stage(data: Any, place: str) -> StageDefinition:

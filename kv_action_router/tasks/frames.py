@@ -26,6 +26,9 @@ class Frame:
         reason: of that interruption.
         begun: it has asked for a decision; one that was inserted waits until the arm rests.
         origin: where the tip was when the stage began; None = not needed, or not yet known.
+        failed: why the stage under way has failed, while the sequence that lies on the task lets go
+            and withdraws; None = it has not.
+        retries: how often the task went back to an earlier stage after a failure.
         stage_index: of the stage under way, from 0.
         stage_ns: running time spent in the stage [ns].
         task_ns: running time spent in the task [ns].
@@ -36,6 +39,8 @@ class Frame:
     reason: str = ""
     begun: bool = True
     origin: Pose | None = None
+    failed: Outcome | None = None
+    retries: int = 0
     stage_index: int = 0
     stage_ns: int = 0
     task_ns: int = 0
@@ -44,6 +49,33 @@ class Frame:
     def stage(self) -> StageDefinition:
         """The stage under way."""
         return self.definition.stages[self.stage_index]
+
+    @property
+    def recovery(self) -> TaskDefinition | None:
+        """What is run when the stage under way fails; None = nothing."""
+        on_failure = self.definition.on_failure
+        if on_failure is None or not self.stage.allowed_contact:
+            return None
+        return on_failure.sequence
+
+    def begin_stage(self, index: int) -> None:
+        """Go on at a stage."""
+        self.stage_index = index
+        self.stage_ns = 0
+        self.origin = None
+
+    def retry(self) -> bool:
+        """Go back to where a retry begins; return whether the failed stage may be retried."""
+        on_failure = self.definition.on_failure
+        if on_failure is None or self.retries >= on_failure.retries:
+            return False
+        if self.stage.name not in on_failure.retried:
+            return False
+        self.retries += 1
+        self.failed = None
+        names = [stage.name for stage in self.definition.stages]
+        self.begin_stage(names.index(on_failure.retry_from))
+        return True
 
 
 @dataclass(slots=True)

@@ -2,7 +2,9 @@
 
 An interruption holds the innermost task, or puts another one on it: a sequence such as backing off,
 warning and waiting, which is run to its own end before the task beneath goes on at the same stage.
-That may be interrupted in turn.
+That may be interrupted in turn. A stage that fails while it may touch something puts the task's
+``on_failure`` on the stack in the same way; when that has ended, the task answers with the failure,
+or goes back to an earlier stage.
 
 It knows neither ROS nor motions. Every change raises ``version``: its owner then publishes.
 """
@@ -27,6 +29,7 @@ from kv_action_router.tasks.stages import StageDefinition, TaskDefinition
 
 ACTIVE = (TaskStatus.RUNNING, TaskStatus.INTERRUPTED, TaskStatus.STOPPING)
 DEEPEST = 5  # tasks on one another
+ON_FAILURE = "on_failure"  # who inserts what a task does when it has failed
 _NO_INTENT: Float32Array = np.zeros(0, dtype=np.float32)
 
 
@@ -36,8 +39,8 @@ class TaskStack:
 
     Invariant: frames is empty exactly when the status is none of ``ACTIVE``; decision ids rise; a
     decision is awaited from when it is asked for until :meth:`answer`, and only while RUNNING. No
-    stage that was completed is begun again. While RUNNING nobody holds the innermost task, and it
-    has begun.
+    stage that was completed is begun again, but by a retry. While RUNNING nobody holds the
+    innermost task, and it has begun. A task that has failed is never the innermost one.
 
     Attributes:
         first_decision: id of the first decision, from 1; a restarted process must begin higher.
@@ -148,7 +151,7 @@ class TaskStack:
         """Go on to the next stage, or to the task beneath, where that was interrupted.
 
         Returns:
-            Whether anything is left to do; else the task has succeeded.
+            Whether anything is left to do; else the task has ended.
 
         Raises:
             TaskTransitionError: no task is running.
@@ -158,14 +161,12 @@ class TaskStack:
         frame = self.frame
         self.counters.stages_completed += frame.inserted_by is None
         if frame.stage_index + 1 < len(frame.definition.stages):
-            frame.stage_index += 1
-            frame.stage_ns = 0
-            frame.origin = None
+            frame.begin_stage(frame.stage_index + 1)
             self._ask(DecisionReason.STAGE_ENTRY, now_ns)
             return True
         if len(self.frames) > 1:
             self._uncover(now_ns)
-            return True
+            return self.active
         self._end(TaskStatus.SUCCEEDED, Outcome(success=True))
         return False
 
@@ -320,7 +321,7 @@ class TaskStack:
             self._run(now_ns)
         self.status = TaskStatus.STOPPING
         self.awaiting = False
-        self.outcome = Outcome(message=reason)
+        self.outcome = self._beside_failure(Outcome(message=reason))
         self.version += 1
 
     def settled(self) -> None:
@@ -332,15 +333,39 @@ class TaskStack:
         self._need(TaskStatus.STOPPING, "settle")
         self._end(TaskStatus.CANCELED, self.outcome)
 
+    def recover(self, error_code: int, message: str, now_ns: int) -> bool:
+        """Put what the task does on a failure on it: the stage under way can't reach its goal.
+
+        The sequence begins by :meth:`begin_sequence`.
+
+        Returns:
+            Whether there is something to be done; else nothing has changed, and :meth:`fail` ends
+            the task.
+        """
+        if self.status not in (TaskStatus.RUNNING, TaskStatus.INTERRUPTED):
+            return False
+        frame = self.frame
+        if frame.recovery is None or not frame.begun or len(self.frames) >= DEEPEST:
+            return False
+        if self.status == TaskStatus.RUNNING:
+            self._run(now_ns)
+        frame.failed = Outcome(error_code=error_code, message=message)
+        self.frames.append(Frame(frame.recovery, ON_FAILURE, message, begun=False))
+        self.status = TaskStatus.INTERRUPTED
+        self.awaiting = False
+        self.version += 1
+        return True
+
     def fail(self, error_code: int, message: str) -> None:
-        """End the task: it can't reach its goal.
+        """End the task: it can't reach its goal. A failure before this one is told first.
 
         Raises:
             TaskTransitionError: no task is under way.
         """
         if not self.active:
             raise TaskTransitionError(f"nothing to fail: status is {self.status.name}")
-        self._end(TaskStatus.FAILED, Outcome(error_code=error_code, message=message))
+        outcome = Outcome(error_code=error_code, message=message)
+        self._end(TaskStatus.FAILED, self._beside_failure(outcome))
 
     # --- showing ----------------------------------------------------------------------------
 
@@ -377,14 +402,32 @@ class TaskStack:
         self._ask(reason, now_ns)
 
     def _uncover(self, now_ns: int) -> None:
-        """Take the innermost sequence off; the task beneath goes on, or begins."""
+        """Take the innermost sequence off; the task beneath goes on, begins, or has failed."""
         self.frames.pop()
+        failed = self.frame.failed
+        if failed is not None:
+            if self.frame.retry():
+                self.counters.stages_completed = self.frames[0].stage_index
+                self._go_on(DecisionReason.STAGE_ENTRY, now_ns)
+            else:
+                self._end(TaskStatus.FAILED, failed)
+            return
         reason = DecisionReason.RESUMED if self.frame.begun else DecisionReason.STAGE_ENTRY
         self.frame.begun = True
         self._go_on(reason, now_ns)
 
     def _inserted_by(self, source: str) -> Frame | None:
+        if source == ON_FAILURE:
+            return None  # nobody's but the task's own
         return next((frame for frame in self.frames if frame.inserted_by == source), None)
+
+    def _beside_failure(self, outcome: Outcome) -> Outcome:
+        """Return an outcome of what was run on a failure, with that failure first."""
+        failed = next((frame.failed for frame in self.frames if frame.failed is not None), None)
+        if failed is None:
+            return outcome
+        message = f"{failed.message}; then {self.frame.definition.name!r}: {outcome.message}"
+        return Outcome(error_code=failed.error_code, message=message)
 
     def _run(self, now_ns: int) -> None:
         """Count running time of the innermost task up to now: what is beneath is interrupted."""

@@ -148,6 +148,23 @@ class StageDefinition:
         return next((item for item in (*self.end, *self.failure) if item.name == name), None)
 
 
+@dataclass(frozen=True, slots=True)
+class OnFailure:
+    """What is done when a stage that may touch something has failed.
+
+    Attributes:
+        sequence: task that is run before the failed one answers: it lets go and withdraws.
+        retried: stages after whose failure the task is tried again, when the sequence has ended.
+        retry_from: stage that it then goes on at; empty = nothing is retried.
+        retries: of one task, at most.
+    """
+
+    sequence: TaskDefinition
+    retried: tuple[str, ...] = ()
+    retry_from: str = ""
+    retries: int = 0
+
+
 @dataclass(frozen=True)
 class TaskDefinition:
     """A task: its intent and its stages, in order.
@@ -157,17 +174,20 @@ class TaskDefinition:
         intent_text: what is meant, for people.
         stages: at least one, with distinct names.
         timeout: of the whole task, running time [s]; 0 = none beyond the stages' own.
+        on_failure: what is done when a stage that may touch something has failed; None = the task
+            ends where it is.
         intent_id: readable identifier of the intent.
         intent: its key (128,), of unit norm.
 
     Raises:
-        TaskDefinitionError: no stage, or a name twice.
+        TaskDefinitionError: no stage, a name twice, or an ``on_failure`` that can't be.
     """
 
     name: str
     intent_text: str
     stages: tuple[StageDefinition, ...]
     timeout: float = 0.0
+    on_failure: OnFailure | None = None
     intent_id: str = field(init=False)
     intent: Float32Array = field(init=False, repr=False, compare=False)
 
@@ -188,5 +208,30 @@ class TaskDefinition:
             raise TaskDefinitionError(
                 f"task {self.name!r}: timeout must be at least 0 s, got {self.timeout!r}"
             )
+        if self.on_failure is not None:
+            self._check(self.on_failure, names)
         object.__setattr__(self, "intent_id", intent_id(self.intent_text))
         object.__setattr__(self, "intent", intent_key(self.intent_text))
+
+    def _check(self, on_failure: OnFailure, names: list[str]) -> None:
+        place = f"task {self.name!r}: on_failure"
+        if on_failure.sequence.on_failure is not None:
+            raise TaskDefinitionError(
+                f"{place}: inserts must name a task without on_failure of its own,"
+                f" got {on_failure.sequence.name!r}"
+            )
+        if not on_failure.retries:
+            return
+        for name in (on_failure.retry_from, *on_failure.retried):
+            if name not in names:
+                raise TaskDefinitionError(
+                    f"{place}: retry must name stages of the task ({', '.join(names)}),"
+                    f" got {name!r}"
+                )
+        first = names.index(on_failure.retry_from)
+        for name in on_failure.retried:
+            if names.index(name) < first:
+                raise TaskDefinitionError(
+                    f"{place}: retry: from must not be behind a stage that is retried"
+                    f" ({name!r}), got {on_failure.retry_from!r}"
+                )

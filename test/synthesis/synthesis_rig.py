@@ -51,6 +51,7 @@ def make_match(
     entry: int = 0,
     deviation: float = 0.0005,
     names: tuple[str, ...] = (),
+    position: np.ndarray | None = None,
     published_ns: int = 0,
 ) -> CacheMatch:
     """Return a match with everything that the synthesizer reads."""
@@ -87,7 +88,11 @@ def make_match(
         target_age=0.01,
         vector=np.linspace(-1.0, 1.0, 64, dtype=np.float32),
         joints=JointSample(
-            names, np.zeros(len(names)), np.zeros(len(names)), np.zeros(len(names)), trigger_ns
+            names,
+            np.zeros(len(names)) if position is None else position,
+            np.zeros(len(names)),
+            np.zeros(len(names)),
+            trigger_ns,
         ),
     )
 
@@ -225,6 +230,7 @@ class Rig:
             behavior=behavior if hit else None,
             entry=entry,
             names=self.model.joint_names,
+            position=self.setpoint + self.offset,
             published_ns=self.now_ns,
         )
 

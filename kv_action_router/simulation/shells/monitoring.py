@@ -31,6 +31,8 @@ class Monitoring:
     def __init__(self, task: TaskDefinition, robot: RobotModel, times: Stopwatch) -> None:
         rules = load_rules(default_table())
         inserted = [load_task(rule.inserts) for rule in rules if rule.inserts]
+        if task.on_failure is not None:
+            inserted.append(task.on_failure.sequence)
         stages = {(t.name, stage.name): stage for t in (task, *inserted) for stage in t.stages}
         self.monitor = FailureMonitor(
             rules,
