@@ -114,6 +114,7 @@ class FailureMonitor:
         self._throttle = ReportThrottle(self.config.repeat_period)
         self._decision = Decision()
         self._tare_wanted = False
+        self._may_touch = False  # what the newest motion was allowed to
         self._stop_asked = False
         self._verdict = _NOTHING
         self._now_ns = 0
@@ -137,6 +138,7 @@ class FailureMonitor:
         self._throttle.reset()
         self._decision = Decision()
         self._tare_wanted = False
+        self._may_touch = False
         self._stop_asked = False
 
     def update(self, now_ns: int, samples: Iterable[object] = ()) -> Verdict:
@@ -193,8 +195,9 @@ class FailureMonitor:
         return self._verdict
 
     def _set_bands(self) -> None:
-        rows = [rule.condition for rule, _ in self._watches]
-        self.table.set_bands(quiet_bands(self.table.names, [*rows, *self.stages.conditions]))
+        judged = [*(rule.condition for rule, _ in self._watches), *self.stages.conditions]
+        self.table.set_bands(quiet_bands(self.table.names, judged))
+        self.detectors.ask({name for condition in judged for name in condition.signals})
 
     def _judge(self, now_ns: int, among: Set[int] | None = None) -> None:
         """Judge what is new; of the rows that hold those ``among`` others, None = all of them."""
@@ -253,17 +256,16 @@ class FailureMonitor:
         )
 
     def _on_task_state(self, state: TaskState) -> None:
-        before, conditions = self.stages.state, self.stages.conditions
+        conditions = self.stages.conditions
         entered = self.stages.on_task_state(state)
         self.detectors.on_task(state)
         if self.stages.conditions is not conditions:
             self._set_bands()
         if entered:
-            # The tool may still touch what the stage before was allowed to touch.
-            touching = (
-                before is not None and before.goal_id == state.goal_id and before.allowed_contact
-            )
-            self._tare_wanted = not touching
+            # The tool may still touch what the stage before was allowed to touch, in any task.
+            self._tare_wanted = not self._may_touch
+        if self.stages.running and state.allowed_contact:
+            self._may_touch = True
 
     def _on_feedback(self, feedback: ExecutionFeedback) -> None:
         now_ns = self._now_ns
@@ -273,6 +275,7 @@ class FailureMonitor:
             self._decision = feedback.decision
         begins = self.stages.on_feedback(feedback)
         if begins:
+            self.detectors.begin_motion()
             for rule, watch in self._watches:
                 if Response.COMPLETE in rule.responses:
                     watch.reset()  # what held before the stage's motion doesn't end it
@@ -280,6 +283,9 @@ class FailureMonitor:
         # Judged by the sample before: the motion has not moved the arm yet.
         if tare_due and at_rest and self.detectors.contact.tare(now_ns):
             self._tare_wanted = False
+        state = self.stages.state
+        if begins and state is not None and not state.allowed_contact:
+            self._may_touch = False  # from here on its motion leads away
 
     def _on_stop(self, sample: StopSample) -> None:
         self._stop_asked = sample.engaged

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -305,6 +306,24 @@ def test_no_tare_is_taken_on_what_the_stage_before_touches() -> None:
     assert bench.monitor.table.value("wrench_force", int(bench.ms * MS)) == pytest.approx(4.0)
     bench.feedback = {"decision_id": 9}
     bench.run(200, task_state("approach", 9, index=0, goal="goal-2"))
+    assert bench.monitor.table.value("wrench_force", int(bench.ms * MS)) == pytest.approx(0.0)
+
+
+def test_no_tare_is_taken_on_what_the_task_before_still_presses() -> None:
+    bench = Bench()
+    bench.feedback = {"decision_id": 7}
+    bench.run(400, task_state("touch", 7, allowed_contact="target"))
+    bench.force = 9.0  # it fails there, and presses on
+    bench.run(100)
+    ended = replace(task_state("touch", 7), status=TaskStatus.FAILED)
+    bench.run(100, ended)
+    bench.feedback = {"decision_id": 8}
+    bench.run(200, task_state("approach", 8, index=0, goal="goal-2"))
+    assert bench.monitor.table.value("wrench_force", int(bench.ms * MS)) == pytest.approx(9.0)
+    bench.force = 0.5  # it has withdrawn, and the sensor has drifted
+    bench.run(100)
+    bench.feedback = {"decision_id": 9}
+    bench.run(200, task_state("touch", 9, allowed_contact="target", goal="goal-2"))
     assert bench.monitor.table.value("wrench_force", int(bench.ms * MS)) == pytest.approx(0.0)
 
 
