@@ -6,6 +6,7 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -76,16 +77,23 @@ class CacheStore:
     # --- loading ---
 
     def rows(self) -> Iterator[list[Row]]:
-        """Yield all rows that are whole; the others are quarantined at the end."""
+        """Yield all rows that are whole; the others are quarantined at the end.
+
+        Nothing else may be asked of the store before the last of them came.
+        """
         broken: list[tuple[tuple[Any, ...], str]] = []
         cursor = self._opened.connection.execute(
             f"SELECT {schema.ENTRY_COLUMNS} FROM entry ORDER BY entry_id"
         )
-        while rows := cursor.fetchmany(READ_ROWS):
-            good = [row for row in rows if is_whole(row)]
-            if len(good) < len(rows):
-                broken += [(row, _NOT_WHOLE) for row in rows if not is_whole(row)]
-            yield good
+        # SQLite reads without the interpreter's lock: the next rows come while these are taken in.
+        with ThreadPoolExecutor(1, "cache_reader") as reader:
+            ahead = reader.submit(cursor.fetchmany, READ_ROWS)
+            while rows := ahead.result():
+                ahead = reader.submit(cursor.fetchmany, READ_ROWS)
+                good = [row for row in rows if is_whole(row)]
+                if len(good) < len(rows):
+                    broken += [(row, _NOT_WHOLE) for row in rows if not is_whole(row)]
+                yield good
         self.quarantine(broken)
 
     def beyond(self, capacity: int) -> list[Row]:
