@@ -5,8 +5,8 @@
 CYCLES ?= 20
 # What the demonstration does: touch or screw.
 TASK ?= touch
-# Whose target the perception network is trained on.
-CELL ?= touch
+# What the perception network sees.
+TARGET ?= disc
 # The floor is measured by the pipeline's benchmark, beside what is compared with it.
 BENCHMARKS := loop pipeline replan bandwidth startup reaction throughput episode match hit_rate ageing policy seams services node_kills
 ARGUMENTS_node_kills := --kills 2
@@ -45,14 +45,14 @@ bench: setup  ## Benchmarks, half an hour; build/reports/bench/report.html (CHEC
 	.venv/bin/python benchmarks/report.py --since $$since $(if $(CHECK),--check) || failed=1; \
 	exit $$failed
 
-train-encoder: setup  ## Train the perception network of a cell, minutes (CELL=touch TRAIN_ARGS=...)
+train-encoder: setup  ## Train the perception network in all cells of its target, minutes (TRAIN_ARGS=...)
 	@tools/setup.sh learning
 	@MUJOCO_GL=egl .venv-bench/bin/python -P -m kv_action_router.cli.train_encoder \
-	  --cell $(CELL) $(TRAIN_ARGS)
+	  --target $(TARGET) $(TRAIN_ARGS)
 
-evaluate: setup  ## Errors of the shipped network; build/reports/encoder.json (CELL=touch CHECK=1)
+evaluate: setup  ## Errors of the shipped network; build/reports/encoder.json (CHECK=1 fails on what falls short)
 	@MUJOCO_GL=egl $(PYTHON_OF_WORKSPACE) -m kv_action_router.cli.evaluate_encoder \
-	  --cell $(CELL) $(if $(CHECK),--check) $(EVALUATE_ARGS)
+	  --target $(TARGET) $(if $(CHECK),--check) $(EVALUATE_ARGS)
 
 lint:  ## Style, format, types, layers
 	@tools/setup.sh lint

@@ -19,10 +19,12 @@ from kv_action_router.encoding.face import (
     TOP,
     WALL,
     ComplexArray,
+    FaceShape,
     edge_points,
     face_shape,
     top_level,
 )
+from kv_action_router.encoding.face_axis import orientation
 from kv_action_router.encoding.images import DepthImage, valid_depth
 from kv_action_router.encoding.perception_config import TargetConfig
 from kv_action_router.encoding.plain_view import NEARER
@@ -34,7 +36,6 @@ _SEEN_MINIMUM = 0.3  # share of the edge
 _ABOVE = 0.06  # share of the colored points that may lie above the face
 _HORIZON = -0.02  # vertical part of a ray above which it does not count as looking down
 _HEIGHT_DEVIATION = 0.0005  # [m] systematic part of the height
-_TILT_DEVIATION = 0.05  # [rad] the face is taken as level
 _YAW_VARIANCE = math.pi**2 / 3.0  # a disc has no heading: uniform over a turn
 
 _Box = tuple[slice, slice]
@@ -99,7 +100,7 @@ class DiscLocator:
         points = slopes[top]
         points *= level
         looks = down[top]
-        shape = face_shape(points, above[top], looks)
+        shape = face_shape(points, above[top], looks, level)
         if shape.slope > _SLOPE_MAXIMUM:
             return "the visible piece is side wall, not top face"
         pixel = distance / self._camera.focal_length
@@ -113,7 +114,7 @@ class DiscLocator:
         refusal = self._refuse_fit(fit, points, len(edge), pixel, seen)
         if refusal:
             return refusal
-        return self._estimate(fit, seen, level, shape.variance / len(points))
+        return self._estimate(fit, seen, level, shape, len(points))
 
     def _around(self, seed: _Box, distance: float) -> _Box:
         """Return the box in which the whole target lies when ``seed`` is a piece of it."""
@@ -173,18 +174,19 @@ class DiscLocator:
         return min(1.0, fit.inliers / (4.0 * radius * (1.0 + min(1.0, steepness))))
 
     def _estimate(
-        self, fit: CircleFit, seen: float, level: float, variance: float
+        self, fit: CircleFit, seen: float, level: float, shape: FaceShape, count: int
     ) -> TargetEstimate:
-        """Return the estimate; ``variance`` is that of the level [m^2]."""
+        """Return the estimate; ``count`` points are the face's."""
         covariance = np.zeros((6, 6))
         covariance[:2, :2] = fit.covariance * _inflation(seen)
-        covariance[2, 2] = variance + _HEIGHT_DEVIATION**2
-        covariance[3, 3] = covariance[4, 4] = _TILT_DEVIATION**2
+        covariance[2, 2] = shape.variance / count + _HEIGHT_DEVIATION**2
+        shape.slopes.write(covariance)
         covariance[5, 5] = _YAW_VARIANCE
         position = self._camera.origin.copy()
         position[:2] += fit.center
         position[2] += level
-        return TargetEstimate(Pose(position), covariance)
+        turned = orientation(shape.slopes.x, shape.slopes.y, 0.0)
+        return TargetEstimate(Pose(position, turned), covariance)
 
 
 def _inflation(seen: float) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kv_action_router.contracts import FloatArray
+from kv_action_router.encoding.face_axis import Slopes, fit_slopes
 
 ComplexArray = npt.NDArray[np.complex128]
 
@@ -49,20 +50,25 @@ class FaceShape:
         center: x, y, each point weighted with the area that it stands for [m].
         slope: how steeply the heights rise along the view: 0 on a level face, not on a wall.
         variance: of the heights [m^2].
+        slopes: how the face rises along x and y.
     """
 
     center: tuple[float, float]
     slope: float
     variance: float
+    slopes: Slopes
 
 
-def face_shape(points: ComplexArray, heights: FloatArray, looks: FloatArray) -> FaceShape:
-    """Return center, slope and roughness of a face, from one matrix of products.
+def face_shape(
+    points: ComplexArray, heights: FloatArray, looks: FloatArray, level: float
+) -> FaceShape:
+    """Return center, slopes and roughness of a face, from one matrix of products.
 
     Args:
         points: where the rays cut the face's plane, seen from below the camera (n,) [m].
         heights: measured along the same rays, relative to the plane (n,) [m].
         looks: vertical part of the rays (n,).
+        level: height of the plane, seen from the camera [m].
     """
     count = len(points)
     rows = np.empty((5, count))
@@ -76,7 +82,15 @@ def face_shape(points: ComplexArray, heights: FloatArray, looks: FloatArray) -> 
     ux, uy = x / far, y / far  # along the view
     rise = ux * xh + uy * yh - count * far * h
     run = ux * ux * xx + 2.0 * ux * uy * xy + uy * uy * yy - count * far * far
-    return FaceShape((xw / w, yw / w), rise / max(run, 1e-12), max(0.0, hh / count - h * h))
+    variance = max(0.0, hh / count - h * h)
+    slopes = fit_slopes(
+        (xx - count * x * x, xy - count * x * y, yy - count * y * y),
+        (xh - count * x * h, yh - count * y * h),
+        variance,
+        count,
+        (x / level, y / level),
+    )
+    return FaceShape((xw / w, yw / w), rise / max(run, 1e-12), variance, slopes)
 
 
 def edge_points(

@@ -29,40 +29,41 @@ that time.
 
 ## Data and training
 
-{frames} frames of {scenes} random scenes, rendered by the simulation, seed {seed}; labels are the
-simulator's own: pose of the target's body, and which pixels show it. Surfaces, things on the
-table, decoys (the same shape in another color, the same color in another shape or size), light,
-arm, what stands in the way, the camera's place (known to the encoder), exposure, blur, noise and
-holes in the depth image are random. {epochs} passes, AdamW, deterministic.
+{frames} frames of {scenes} random scenes, rendered by the simulation in equal parts of its cells
+({cells}), seed {seed}; labels are the simulator's own: pose of the target's body, and which pixels
+show it. Surfaces, things on the table, decoys (the same shape in another color, the same color in
+another shape or size), light, arm, what stands in the way, how the target leans, the camera's place
+(known to the encoder), exposure, blur, noise and holes in the depth image are random. AdamW,
+deterministic; passes over the frames: {epochs}.
 
 ## Held-out error
 
-On {held_out} frames of random scenes that no training has seen, and on {plain} of the
-simulation's own scene; the segmentation looked at the same frames. An estimate counts where at
-least {hidden:.0%} of the face is visible.
+On {held_out} frames of random scenes of each cell that no training has seen, and on {plain} of the
+cell's own scene; the segmentation looked at the same frames. An estimate counts where at least
+{hidden:.0%} of the face is visible.
 
-| | estimates | error p50 [mm] | p95 | p99 | max | heading p95 [degrees] | guesses | of nothing |
-|---|---|---|---|---|---|---|---|---|
+{errors_head}
 {errors}
 
-A *guess* is an estimate more than 10 mm off; *of nothing* is one of these where no target was
-visible. Share of the targets that got an estimate, by the share of the face that was visible:
+The *axis* is that of the face, from its depth; in two of five random frames the target leans, by up
+to {lean:.0f} degrees. {turns} A *guess* is an estimate more than 10 mm off; *of nothing* is one of
+these where no target was visible. {own_scene}
 
-| | {classes} |
-|---|{rules}|
+Share of the targets that got an estimate, by the share of the face that was visible:
+
+| cell | perception | {classes} |
+|---|---|{rules}|
 {seen}
 
-Of the network's estimates {inside:.1%} have the target inside their ellipsoid of 95 % (random
-scenes). One image takes {ratio:.1f} times the processor time of the segmentation, whose scene slice
-comes on top, while the network's is included.
+Of the network's estimates in random scenes {inside} have the target inside their ellipsoid of 95 %.
+One image takes {ratio:.1f} times the processor time of the segmentation, whose scene slice comes on
+top, while the network's is included.
 
 ## Likeness against distance
 
 Cosines between two looks at one random scene, in different light, whose targets lie this far
 apart:
 
-| distance [mm] | target slice | scene slice | key, body slice equal |
-|---|---|---|---|
 {likeness}
 
 Scene slices of the same scene, with target, arm and light changed: {same_low:.3f} (5 %),
@@ -70,9 +71,15 @@ Scene slices of the same scene, with target, arm and light changed: {same_low:.3
 
 ## Limits
 
-Trained on rendered pictures only; it has not seen a real camera's. The face is taken as level. A
-camera that was moved after its calibration is not seen by the network but by the encoder's own
-check of the work surface (`docs/perception.md`)."""
+Trained on rendered pictures only; it has not seen a real camera's. A face that leans by more than
+11 degrees is refused. A camera that was moved after its calibration is not seen by the network but
+by the encoder's own check of the work surface (`docs/perception.md`).
+"""
+_NO_TURNS = "Turns about that axis cannot be seen, the face is round, and no task asks for them."
+_OWN_SCENE = (
+    "The cell's own scene may hold an error of the camera's place that both perceptions share: "
+    "{offsets}."
+)
 
 
 def write_json(folder: Path, card: Mapping[str, Any]) -> None:
@@ -82,73 +89,118 @@ def write_json(folder: Path, card: Mapping[str, Any]) -> None:
 
 def write(path: Path, card: Mapping[str, Any], encoder_id: str) -> None:
     """Write the model card of a ``card.json`` that holds ``training`` and ``held_out``."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(render(card, encoder_id), encoding="utf-8")
+
+
+def render(card: Mapping[str, Any], encoder_id: str) -> str:
+    """Return the model card's text."""
     numbers, held_out, training = card["numbers"], card["held_out"], card["training"]
-    random, plain, likeness = held_out["random"], held_out["plain"], held_out["likeness"]
-    weights = sum(
-        _size(shape) for file in card["files"].values() for shape in file["tensors"].values()
-    )
-    classes = list(random["network"]["seen_share_from_visible"])
-    text = _TEXT.format(
+    fold = numbers["fold"]
+    cells, described = held_out["cells"], held_out["likeness"]["scene"]
+    first = next(iter(cells.values()))
+    classes = list(first["random"]["network"]["seen_share_from_visible"])
+    return _TEXT.format(
         name=card["target"],
         encoder_id=encoder_id,
-        files=", ".join(f"`{name}.onnx` (sha256 {f['sha256'][:12]}…)" for name, f in
-                        card["files"].items()),
-        weights=f"{weights:,}",
+        files=", ".join(
+            f"`{name}.onnx` (sha256 {file['sha256'][:12]}…)" for name, file in card["files"].items()
+        ),
+        weights=f"{_weights(card):,}",
         window=1e3 * numbers["window"],
-        heading=f"turns by 1/{numbers['fold']} look the same" if numbers["fold"] else "none: round",
+        heading=f"turns by 1/{fold} look the same" if fold else "none: round",
         likely=numbers["likely_minimum"],
         present=numbers["present_minimum"],
         place_scale=numbers["place_scale"],
         heading_scale=numbers["heading_scale"],
         frames=f"{training['frames']:,}",
         scenes=f"{training['scenes']:,}",
+        cells=", ".join(f"`{name}`" for name in training["cells"]),
         seed=training["seed"],
-        epochs=training["epochs"],
-        held_out=random["network"]["frames"],
-        plain=plain["network"]["frames"],
-        hidden=0.08,
+        epochs=", ".join(f"{count} ({name})" for name, count in training["epochs"].items()),
+        held_out=first["random"]["network"]["frames"],
+        plain=first["plain"]["network"]["frames"],
+        hidden=training["hidden_share"],
+        errors_head=_head(fold),
         errors="\n".join(
-            _errors(f"{who}, {where}", figures)
-            for where, both in (("random scenes", random), ("own scene", plain))
+            _errors(f"{cell}, {where}", who, figures, fold)
+            for cell, kinds in cells.items()
+            for where, both in kinds.items()
             for who, figures in both.items()
+        ),
+        lean=training["largest_lean_degrees"],
+        turns="" if fold else _NO_TURNS,
+        own_scene=_OWN_SCENE.format(
+            offsets=", ".join(
+                f"{value:.1f} mm in `{cell}`" for cell, value in training["camera_error_mm"].items()
+            )
         ),
         classes=" | ".join(f"{100 * float(c):.0f} % and more" for c in classes),
         rules="|".join("---" for _ in classes),
         seen="\n".join(
-            f"| {who} | " + " | ".join(
-                _number(f["seen_share_from_visible"][c], 2) for c in classes) + " |"
-            for who, f in random.items()
+            f"| {cell} | {who} | " + " | ".join(
+                _number(figures["seen_share_from_visible"][c], 2) for c in classes) + " |"
+            for cell, kinds in cells.items()
+            for who, figures in kinds["random"].items()
         ),
-        inside=random["network"]["inside_95_percent"],
+        inside=" and ".join(
+            f"{_percent(kinds['random']['network']['inside_95_percent'])} (`{cell}`)"
+            for cell, kinds in cells.items()
+        ),
         ratio=held_out["time_over_segmentation"],
-        likeness="\n".join(_row(row) for row in likeness["by_distance"]),
-        same_low=likeness["scene"]["same"]["p05"],
-        same=likeness["scene"]["same"]["p50"],
-        other=likeness["scene"]["other"]["p50"],
-        other_high=likeness["scene"]["other"]["p95"],
+        likeness=likeness_table(held_out["likeness"]),
+        same_low=described["same"]["p05"],
+        same=described["same"]["p50"],
+        other=described["other"]["p50"],
+        other_high=described["other"]["p95"],
     )  # fmt: skip
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
 
 
-def _errors(name: str, figures: Mapping[str, Any]) -> str:
-    error = figures["error_mm"]
-    cells = [
-        str(figures["estimates"]),
-        *(_number(error[k], 2) for k in ("p50", "p95", "p99", "max")),
+def likeness_table(likeness: Mapping[str, Any]) -> str:
+    """Return how alike keys are whose targets lie apart, as lines of a table."""
+    rows = [
+        "| distance [mm] | target slice | scene slice | key, body slice equal |",
+        "|---|---|---|---|",
     ]
-    cells.append(_number(figures["heading_degrees"]["p95"], 2))
+    for row in likeness["by_distance"]:
+        values = [_number(row[name], 4) for name in ("target", "scene", "key_with_equal_body")]
+        rows.append(f"| {row['distance_mm']:g} | " + " | ".join(values) + " |")
+    return "\n".join(rows)
+
+
+def _head(fold: int) -> str:
+    names = ["cell, scenes", "perception", "estimates", "error p50 [mm]", "p95", "p99", "max"]
+    names += ["axis p50 [degrees]", "p95", *(["heading p95"] if fold else [])]
+    names += ["guesses", "of nothing"]
+    return "| " + " | ".join(names) + " |\n|" + "---|" * len(names)
+
+
+def _errors(where: str, who: str, figures: Mapping[str, Any], fold: int) -> str:
+    error, axis = figures["error_mm"], figures["axis_degrees"]
+    cells = [
+        where,
+        who,
+        str(figures["estimates"]),
+        *(_number(error[key], 2) for key in ("p50", "p95", "p99", "max")),
+        *(_number(axis[key], 2) for key in ("p50", "p95")),
+    ]
+    if fold:
+        cells.append(_number(figures["heading_degrees"]["p95"], 2))
     cells += [str(figures["guesses"]), f"{figures['false']} of {figures['nothing_to_see']}"]
-    return f"| {name} | " + " | ".join(cells) + " |"
-
-
-def _row(row: Mapping[str, Any]) -> str:
-    values = [_number(row[name], 4) for name in ("target", "scene", "key_with_equal_body")]
-    return f"| {row['distance_mm']:g} | " + " | ".join(values) + " |"
+    return "| " + " | ".join(cells) + " |"
 
 
 def _number(value: float | None, digits: int) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1%}"
+
+
+def _weights(card: Mapping[str, Any]) -> int:
+    shapes = [shape for file in card["files"].values() for shape in file["tensors"].values()]
+    return sum(map(_size, shapes))
 
 
 def _size(shape: Sequence[int]) -> int:

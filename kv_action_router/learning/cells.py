@@ -103,3 +103,17 @@ def cell(name: str) -> Cell:
     if name not in CELLS:
         raise InputError("cell", f"one of {', '.join(CELLS)}", name)
     return CELLS[name]()
+
+
+def cells_of(checkpoint: str) -> tuple[Cell, ...]:
+    """Return the cells whose target a shipped checkpoint sees, in their order.
+
+    Raises:
+        InputError: no cell names it.
+    """
+    made = [build() for build in CELLS.values()]
+    found = tuple(each for each in made if each.checkpoint == checkpoint)
+    if not found:
+        known = dict.fromkeys(each.checkpoint for each in made)
+        raise InputError("target", f"one of {', '.join(known)}", checkpoint)
+    return found

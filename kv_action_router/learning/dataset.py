@@ -61,7 +61,12 @@ class Plan:
         cell = self.cell
         decisive = (cell.simulation, cell.face.tolist(), cell.window, cell.fold, cell.hue)
         told = f"{decisive}{self.seed}{LOOKS}{SCENES}{SIZE}{layout.OVERVIEW}{sources}"
-        return self.folder / f"{cell.name}-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
+        return self.folder / f"{cell.name}-{digest(told)}"
+
+
+def digest(told: str) -> str:
+    """Return a short hash of a text."""
+    return hashlib.sha256(told.encode()).hexdigest()[:12]
 
 
 def render(plan: Plan, progress: Callable[[int], None] = lambda _: None) -> list[Path]:
@@ -88,21 +93,31 @@ def render(plan: Plan, progress: Callable[[int], None] = lambda _: None) -> list
     return files
 
 
-def load(files: list[Path]) -> Arrays:
-    """Return all shards as one set of arrays (n, ...)."""
+def load(files: list[Path], wanted: Callable[[str], bool] = lambda _: True) -> Arrays:
+    """Return all shards as one set of arrays (n, ...), of the names that are wanted.
+
+    ``scene`` numbers all shards' scenes through.
+    """
     shards = [np.load(file, allow_pickle=False) for file in files]
-    return {name: np.concatenate([shard[name] for shard in shards]) for name in shards[0].files}
+    data = {
+        name: np.concatenate([shard[name] for shard in shards])
+        for name in filter(wanted, shards[0].files)
+    }
+    if "scene" in data:
+        sizes = [len(shard["visible"]) for shard in shards]
+        data["scene"] = data["scene"] + np.repeat(np.arange(len(files)) * SCENES, sizes)
+    return data
 
 
 def _shard(maker: FrameMaker, plan: Plan, number: int) -> Arrays:
-    generator = np.random.default_rng([plan.seed, number])
+    generator = np.random.default_rng([plan.seed, number, *plan.cell.name.encode()])
     rows: dict[str, list[npt.ArrayLike]] = {}
     for scene_number in range(SCENES):
         scene = maker.scene(generator)
         for _ in range(LOOKS):
             frame = maker.frame(scene, generator)
             row = example(frame, plan.cell, generator)
-            row["scene"] = np.int32(number * SCENES + scene_number)
+            row["scene"] = np.int32(scene_number)
             for name, value in row.items():
                 rows.setdefault(name, []).append(value)
     return {name: np.array(values) for name, values in rows.items()}

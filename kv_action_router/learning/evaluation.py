@@ -15,6 +15,7 @@ from kv_action_router.contracts import SLICE_WEIGHTS, Float32Array, FloatArray, 
 from kv_action_router.encoding import target_slice
 from kv_action_router.encoding.backend import Perceiver, PerceptionBackend
 from kv_action_router.encoding.config import EncoderConfig
+from kv_action_router.encoding.face_axis import axis
 from kv_action_router.learning.cells import Cell
 from kv_action_router.learning.frames import Frame, FrameMaker, Scene
 from kv_action_router.reporting.statistics import quantiles
@@ -23,6 +24,7 @@ SEED = 90_001  # of the held-out frames; training's seeds are small
 SHOWN, HIDDEN = 0.22, 0.08  # share of the face above which it can be asked for, below which not
 FAR_OFF = 0.010  # [m] an estimate farther from the target is a guess
 DISTANCES = (0.0, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)  # [m] of the table of likeness
+LIKENESS_STEPS = len(DISTANCES)
 _PAIRS = 10  # of frames a distance
 _LOOKS = 4  # frames a scene
 _SCENES = 24  # that are compared with each other
@@ -35,6 +37,7 @@ class Tally:
     """What one perception said of all frames."""
 
     errors: list[float]
+    leans: list[float]  # angles between the true and the told axis of the face
     turns: list[float]
     inside: list[bool]  # whether the target lay in the estimate's ellipsoid of 95 %
     times: list[float]
@@ -46,7 +49,7 @@ class Tally:
     @classmethod
     def empty(cls) -> Tally:
         """Return one of no frames."""
-        return cls([], [], [], [], [], 0, 0, 0)
+        return cls([], [], [], [], [], [], 0, 0, 0)
 
     def take(self, frame: Frame, cell: Cell, found: TargetEstimate | None, seconds: float) -> None:
         """Take in one answer."""
@@ -70,6 +73,9 @@ class Tally:
         self.errors.append(1e3 * error)
         square = float(off @ np.linalg.solve(found.covariance[:3, :3], off))
         self.inside.append(square < _ELLIPSOID)
+        told = axis(found.pose.orientation)
+        across = float(np.linalg.norm(np.cross(told, frame.axis)))
+        self.leans.append(math.degrees(math.atan2(across, float(told @ frame.axis))))
         if cell.fold:
             turn = math.remainder(found.yaw - frame.yaw, 2.0 * math.pi / cell.fold)
             self.turns.append(math.degrees(abs(turn)))
@@ -84,6 +90,7 @@ class Tally:
             "frames": len(self.times),
             "estimates": len(self.errors),
             "error_mm": quantiles(self.errors, p50=0.5, p95=0.95, p99=0.99, max=1.0),
+            "axis_degrees": quantiles(self.leans, p50=0.5, p95=0.95, max=1.0),
             "heading_degrees": quantiles(self.turns, p50=0.5, p95=0.95, max=1.0),
             "seen_share_from_visible": seen,
             "guesses": self.guesses,
@@ -139,8 +146,15 @@ def compare(
     return report
 
 
-def likeness(maker: FrameMaker, make: Callable[[Scene], PerceptionBackend]) -> dict[str, Any]:
-    """Return how alike keys are whose targets lie apart, and scenes that are the same or not."""
+def likeness(
+    maker: FrameMaker,
+    make: Callable[[Scene], PerceptionBackend],
+    progress: Callable[[int], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Return how alike keys are whose targets lie apart, and scenes that are the same or not.
+
+    ``progress`` is told of each of :data:`LIKENESS_STEPS`.
+    """
     rows = []
     for distance in DISTANCES:
         generator = np.random.default_rng(SEED + 1)  # the same scenes for each
@@ -169,6 +183,7 @@ def likeness(maker: FrameMaker, make: Callable[[Scene], PerceptionBackend]) -> d
                 "key_with_equal_body": whole,
             }
         )
+        progress(len(rows))
     return {"by_distance": rows, "scene": _scene_likeness(maker, make, generator)}
 
 

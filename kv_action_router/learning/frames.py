@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kv_action_router.contracts import FloatArray
-from kv_action_router.encoding.camera import Camera, Intrinsics
+from kv_action_router.encoding import face_axis
+from kv_action_router.encoding.camera import Camera, Intrinsics, rotation_from_quaternion
 from kv_action_router.encoding.images import ColorImage, DepthImage
 from kv_action_router.errors import UnreachableError
 from kv_action_router.learning import surroundings
@@ -30,9 +31,12 @@ from kv_action_router.simulation.camera import Snapshot
 ABSENT = 0.12  # share of frames without a target
 _OCCLUDED = 0.25  # share of frames with something between target and camera
 _AT_HOME, _NEAR_TARGET = 0.35, 0.45  # shares of frames by where the arm is; else it is anywhere
+_LEANING = 0.4  # share of frames whose target does not lie level
+_LEAN, LEAN_MAXIMUM = 0.03, 0.10  # of its slopes: standard deviation, largest
 _FAR_AWAY = np.array([0.0, 0.0, -10.0])
 _ROOM = 0.03  # [m] around the region of targets
 _SHIFT, _TURN = 0.02, 0.04  # [m], [rad] largest displacement of a scene's camera along an axis
+_LEVEL = np.zeros(2)
 _SUBPIXEL = 4  # bits of fraction of an outline's corners
 _SURFACES = ("table", "mat")
 
@@ -64,6 +68,7 @@ class Frame:
         camera: that took it.
         position: center of the target's face, base frame [m] (3,); NaN = there is none.
         yaw: of the target [rad].
+        axis: of the target's face, up (3,).
         face: pixels that show its face (height, width).
         visible: share of the face's pixels that do, 0 to 1.
         decoys: places of what must be told from it, base frame [m] (k, 3).
@@ -74,6 +79,7 @@ class Frame:
     camera: Camera
     position: FloatArray
     yaw: float
+    axis: FloatArray
     face: npt.NDArray[np.bool_]
     visible: float
     decoys: FloatArray
@@ -140,17 +146,18 @@ class FrameMaker:
         place[2] += max(0.0, generator.uniform(-0.015, 0.015))
         yaw = float(generator.uniform(-math.pi, math.pi))
         arm = self._arm(place, generator)
-        eye = scene.camera.origin
         extra = []
         if generator.uniform() < _OCCLUDED:
-            extra.append(surroundings.occluder(generator, place, eye))
+            extra.append(surroundings.occluder(generator, place, scene.camera.origin))
         paint = surroundings.near_hue(generator, self._cell.hue)
         sight = surroundings.light(generator)
-        where = _FAR_AWAY if absent else place
         raised = float(generator.uniform()) if self._on_top else 1.0
+        slopes = np.clip(_LEAN * generator.standard_normal(2), -LEAN_MAXIMUM, LEAN_MAXIMUM)
+        slopes *= generator.uniform() < _LEANING
         frame = self.look(
-            scene, where, yaw, arm, paint=paint, light=sight, extra=extra, raised=raised
-        )
+            scene, _FAR_AWAY if absent else place, yaw, arm,
+            paint=paint, light=sight, extra=extra, raised=raised, slopes=slopes,
+        )  # fmt: skip
         return self._worsened(frame, generator)
 
     def plain_frame(self, scene: Scene, generator: np.random.Generator) -> Frame:
@@ -193,6 +200,7 @@ class FrameMaker:
         light: Light | None = None,
         extra: list[Thing] | None = None,
         raised: float = 1.0,
+        slopes: FloatArray = _LEVEL,
     ) -> Frame:
         """Return the exact images of a target at a position, and what is true of them.
 
@@ -205,6 +213,7 @@ class FrameMaker:
             light: None = the simulation's.
             extra: what else stands there.
             raised: where what stands on the target is between its lowest and highest place.
+            slopes: of the target's face along x and y (2,).
         """
         for name, shade in scene.colors.items():
             self._model.geom(name).rgba[:3] = shade
@@ -214,15 +223,18 @@ class FrameMaker:
         data, view = self._data, self._view
         data.qpos[self._joints] = arm
         data.mocap_pos[self._mocap] = position
-        data.mocap_quat[self._mocap] = (math.cos(yaw / 2), 0.0, 0.0, math.sin(yaw / 2))
+        turned = face_axis.orientation(float(slopes[0]), float(slopes[1]), yaw)
+        up = face_axis.axis(turned)
+        data.mocap_quat[self._mocap] = np.roll(turned, 1)
         camera = scene.camera
         for mocap, (low, high) in self._on_top:
-            data.mocap_pos[mocap] = position + np.array([0.0, 0.0, low + raised * (high - low)])
+            data.mocap_pos[mocap] = position + (low + raised * (high - low)) * up
+            data.mocap_quat[mocap] = np.roll(turned, 1)
         view.stand(scene.eye, camera.orientation)
         view.things, view.light = [*scene.things, *(extra or ())], light
         view.render(Snapshot.of(data))
         color, depth = view.color.copy(), view.depth.copy()
-        outline = self._outline(camera, position, yaw)
+        outline = self._outline(camera, position, turned)
         face = view.target_pixels() & (outline > 0)
         area = int(np.count_nonzero(outline))
         there = position[2] > -1.0
@@ -233,6 +245,7 @@ class FrameMaker:
             camera,
             position.copy() if there else np.full(3, np.nan),
             yaw,
+            up,
             face,
             int(np.count_nonzero(face)) / area if area and there else 0.0,
             np.array(decoys).reshape(-1, 3),
@@ -274,11 +287,12 @@ class FrameMaker:
         intrinsics = Intrinsics.from_matrix(view.width, view.height, view.matrix.ravel().tolist())
         return Camera(intrinsics, position.tolist(), orientation.tolist())
 
-    def _outline(self, camera: Camera, position: FloatArray, yaw: float) -> npt.NDArray[np.uint8]:
+    def _outline(
+        self, camera: Camera, position: FloatArray, turned: FloatArray
+    ) -> npt.NDArray[np.uint8]:
         face = self._cell.face
-        c, s = math.cos(yaw), math.sin(yaw)
-        corners = np.column_stack((face @ np.array([[c, s], [-s, c]]), np.zeros(len(face))))
-        pixels = camera.project(corners + position)
+        corners = np.column_stack((face, np.zeros(len(face))))
+        pixels = camera.project(corners @ rotation_from_quaternion(turned).T + position)
         drawn = np.zeros(camera.shape, np.uint8)
         if np.isfinite(pixels).all() and np.abs(pixels).max() < 1e5:
             fixed = np.rint(pixels * (1 << _SUBPIXEL)).astype(np.int32)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from kv_action_router.learning import batches, losses
+from kv_action_router.learning import batches, losses, networks
 from kv_action_router.learning.dataset import Arrays
 from kv_action_router.learning.networks import NETWORKS
 
@@ -38,6 +40,11 @@ class Course:
     window: float
     fold: int
     folder: Path
+
+
+def recipe() -> str:
+    """Return the source of all that decides what a training leads to, beside the examples."""
+    return "".join(map(inspect.getsource, (batches, losses, networks, sys.modules[__name__])))
 
 
 def deterministic(threads: int) -> None:

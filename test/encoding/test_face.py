@@ -29,7 +29,7 @@ def test_shape_is_what_its_parts_say_one_by_one():
     x, y = GENERATOR.uniform(0.3, 0.34, count), GENERATOR.uniform(-0.1, -0.06, count)
     looks = GENERATOR.uniform(-0.9, -0.4, count)
     heights = 0.2 * (x - 0.32) + 3e-4 * GENERATOR.standard_normal(count)
-    shape = face_shape(x + 1j * y, heights, looks)
+    shape = face_shape(x + 1j * y, heights, looks, -0.4)
     weight = np.abs(looks) ** -3
     assert shape.center == pytest.approx(
         (np.average(x, weights=weight), np.average(y, weights=weight))

@@ -8,7 +8,7 @@ import pytest
 
 from kv_action_router.errors import InputError
 from kv_action_router.learning import surroundings
-from kv_action_router.learning.cells import CELLS, cell
+from kv_action_router.learning.cells import CELLS, cell, cells_of
 from kv_action_router.learning.surroundings import BOX, Thing
 
 PLACE = np.array([0.46, 0.03, 0.010])
@@ -48,6 +48,18 @@ def test_target_that_is_away_is_nowhere(maker):
     assert np.isnan(frame.position).all()
     assert frame.visible == 0.0
     assert not frame.face.any()
+
+
+def test_a_target_that_leans_shows_it_in_its_depth(maker):
+    frame = maker.look(maker.plain_scene(), PLACE, 0.0, maker.home, slopes=np.array([0.06, -0.03]))
+    rays = frame.camera.rays[frame.face].astype(float)
+    points = frame.camera.origin + rays * frame.depth[frame.face][:, None]
+    design = np.column_stack((points[:, :2] - PLACE[:2], np.ones(len(points))))
+    solution = np.linalg.lstsq(design, points[:, 2], rcond=None)[0]
+    assert solution == pytest.approx(
+        [0.06, -0.03, PLACE[2]], abs=8e-3
+    )  # a few pixels of its wall are among them
+    assert frame.axis == pytest.approx(np.array([-0.06, 0.03, 1.0]) / math.sqrt(1.0045))
 
 
 def test_same_seed_same_frame(maker):
@@ -96,3 +108,6 @@ def test_unknown_cell_is_named():
     with pytest.raises(InputError, match="cell must be one of touch, screw"):
         cell("weld")
     assert set(CELLS) == {"touch", "screw"}
+    assert [each.name for each in cells_of("disc")] == ["touch", "screw"]
+    with pytest.raises(InputError, match="target must be one of disc, got 'nut'"):
+        cells_of("nut")

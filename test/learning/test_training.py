@@ -1,17 +1,19 @@
 """Networks, training and export; where torch is installed (requirements/learning.txt)."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
+from kv_action_router.cli import train_encoder  # noqa: E402
 from kv_action_router.encoding.network import layout  # noqa: E402
-from kv_action_router.encoding.network.checkpoint import Numbers  # noqa: E402
+from kv_action_router.encoding.network.checkpoint import Checkpoint, Numbers  # noqa: E402
 from kv_action_router.encoding.network.runner import open_networks  # noqa: E402
 from kv_action_router.errors import CheckpointError  # noqa: E402
-from kv_action_router.learning import batches, dataset, losses, train  # noqa: E402
+from kv_action_router.learning import batches, dataset, evaluation, losses, train  # noqa: E402
 from kv_action_router.learning.cells import cell  # noqa: E402
 from kv_action_router.learning.export import save_checkpoint, to_onnx  # noqa: E402
 from kv_action_router.learning.networks import NETWORKS, fold  # noqa: E402
@@ -141,3 +143,39 @@ def test_training_is_the_same_again_and_when_it_was_broken_off(
     for key, values in whole.items():
         assert torch.equal(values, again[key]), key
         assert torch.equal(values, resumed[key]), key
+
+
+def test_the_whole_program_in_small(tmp_path, monkeypatch, capsys):
+    """Frames of both cells, both networks, thresholds, checkpoint, card; and all of it again."""
+    train.deterministic(1)  # torch's compiler must come before the renderer's: each brings its LLVM
+    for module, name, value in (
+        (dataset, "SCENES", 3), (train_encoder, "SCENES", 3), (train_encoder, "_HELD_BACK", 1),
+        (batches, "_SCENES", 2), (batches, "_CUTS", 8), (train_encoder, "HELD_OUT_SCENES", 2),
+        (evaluation, "DISTANCES", (0.0, 0.1)), (evaluation, "_PAIRS", 2),
+        (evaluation, "_SCENES", 2),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, value)
+    jobs = []
+
+    def in_this_process(names, options):
+        for job in names:
+            jobs.append(job)
+            more = [f"--build={options.build}", "--shards=3", "--closeup-epochs=2"]
+            assert train_encoder.main([*more, "--overview-epochs=1", f"--only={job}"]) == 0
+            yield job, json.loads(capsys.readouterr().out.strip().splitlines()[-1])
+
+    monkeypatch.setattr(train_encoder, "_run", in_this_process)
+    made = []
+    for run in ("a", "b"):
+        folder = tmp_path / run
+        arguments = [f"--build={folder}", "--shards=3", "--overview-epochs=1", "--closeup-epochs=2"]
+        arguments += [f"--checkpoint={folder / 'disc'}", f"--card={folder / 'disc.md'}"]
+        assert train_encoder.main(arguments) == 0
+        made.append(Checkpoint.load(folder / "disc"))
+    assert jobs[:4] == ["frames-touch", "frames-screw", "overview", "closeup"]
+    assert made[0].encoder_id == made[1].encoder_id  # the same seed, the same weights
+    assert set(made[0].card["held_out"]["cells"]) == {"touch", "screw"}
+    text = (tmp_path / "a" / "disc.md").read_text()
+    assert made[0].encoder_id in text
+    assert "| touch, random | network |" in text
+    assert "| 100 |" in text  # of the table of likeness

@@ -3,8 +3,8 @@
 1. The overview's map names at most two likely places.
 2. A cut-out around each, of fixed metric size: is it the target, where is the center to a fraction
    of a pixel, which pixels are its face?
-3. The face's pixels with depth say how high it lies; the ray through the center is cut with the
-   level plane of that height. What hides a part of the face is not of the face.
+3. The face's pixels with depth say how high it lies and how its axis leans; the ray through the
+   center is cut with that plane. What hides a part of the face is not of the face.
 4. The networks' own standard deviations, scaled to be right on held-out frames, become a
    covariance; past a limit there is no estimate. Never a guess.
 """
@@ -25,6 +25,7 @@ from kv_action_router.contracts import (
     TargetEstimate,
 )
 from kv_action_router.encoding.camera import Camera
+from kv_action_router.encoding.face_axis import fit_slopes, orientation
 from kv_action_router.encoding.images import ColorImage, DepthImage
 from kv_action_router.encoding.network import layout
 from kv_action_router.encoding.network.checkpoint import Numbers
@@ -42,11 +43,11 @@ from kv_action_router.encoding.perception_config import TargetConfig
 from kv_action_router.encoding.plain_view import window_in_plain_view
 
 _PLACES = 2  # that are looked at closely
-_FACE = 0.5  # probability above which a pixel is the face's
-_FACE_CELLS = 6  # of the face with depth that an estimate needs
+_FACE = 0.8  # probability above which a pixel is the face's: not a piece of its wall
+_FACE_PIXELS = 24  # of the face with depth that an estimate needs
 _FACE_SPREAD = 0.004  # [m] heights farther from their median are no face's
 _HEIGHT_DEVIATION = 0.0007  # [m] systematic part of the height
-_TILT_DEVIATION = 0.05  # [rad] the face is taken as level
+_TILT_MAXIMUM = 0.2  # [rad] what leans more does not lie on anything level
 _UNIFORM = math.pi**2 / 3.0  # variance of a heading of which nothing is known [rad^2]
 _EMPTY = 0.5  # of the least likelihood: a place below it shows no target
 
@@ -137,34 +138,52 @@ class NetworkPerception:
         if not present >= self._numbers.present_minimum:
             limit = self._numbers.present_minimum
             return f"what looks like the target is not ({present:.2f}, {limit:.2f} is needed)"
-        heights = face_heights(outputs["face"][0, 0], cut)
-        if len(heights) < _FACE_CELLS:
-            return f"{len(heights)} parts of the face have depth, {_FACE_CELLS} are needed"
+        face = face_points(outputs["face"][0, 0], cut)
+        if len(face) < _FACE_PIXELS:
+            return f"{len(face)} pixels of the face have depth, {_FACE_PIXELS} are needed"
         place = outputs["place"][0].tolist()
-        return self._estimate(cut, heights, place, answers)
+        return self._estimate(cut, face, place, answers)
 
     def _estimate(
-        self, cut: Cutout, heights: FloatArray, place: list[float], answers: list[float]
+        self, cut: Cutout, face: FloatArray, place: list[float], answers: list[float]
     ) -> TargetEstimate | str:
         numbers, camera = self._numbers, self._camera
-        height = cut.level + float(heights.mean())
-        spread = float(heights.std()) / math.sqrt(len(heights))
+        count = len(face)
         u = cut.pixel[0] + place[0] * cut.width
         v = cut.pixel[1] + place[1] * cut.width
+        middle = face.mean(axis=0)
+        height = cut.level + float(middle[2])
         center, to_pixels, to_height = camera.meet_level(u, v, height)
+        # the level plane's points from the pixels': straight lines, as the face is small
+        face -= middle
+        face[:, :2] = face[:, :2] @ to_pixels[:2].T
+        (xx, xy, xh), (_, yy, yh), (_, _, hh) = (face.T @ face).tolist()
+        sight = float(to_height[0]), float(to_height[1])
+        slopes = fit_slopes((xx, xy, yy), (xh, yh), hh / count, count, sight)
+        if not slopes.tilt <= _TILT_MAXIMUM:
+            tilt, most = math.degrees(slopes.tilt), math.degrees(_TILT_MAXIMUM)
+            return f"the face is tilted by {tilt:.0f} degrees, {most:.0f} at most are known"
+        # from the points' mean to the center along the plane, and along the ray to that height
+        way = to_pixels[:2] @ (np.array((u, v)) - middle[:2])
+        rise = slopes.x * float(way[0]) + slopes.y * float(way[1])
+        rise /= 1.0 - slopes.x * sight[0] - slopes.y * sight[1]
+        center += rise * to_height
+        spread = math.sqrt(hh) / count
         deviation = [
             math.exp(value) * numbers.place_scale * cut.width for value in answers[layout.SPREAD]
         ]
         covariance = np.zeros((6, 6))
         of_pixels = to_pixels * np.array(deviation)
-        variance = spread**2 + _HEIGHT_DEVIATION**2
+        xx, xy, yy = slopes.covariance
+        along = xx * way[0] * way[0] + 2.0 * xy * way[0] * way[1] + yy * way[1] * way[1]
+        variance = spread**2 + along + _HEIGHT_DEVIATION**2
         covariance[:3, :3] = of_pixels @ of_pixels.T + variance * np.outer(to_height, to_height)
         worst = math.sqrt(float(np.linalg.eigvalsh(covariance[:2, :2])[-1]))
         if not worst <= self._config.target_deviation_maximum:  # NaN is refused, too
             return f"what is visible fixes the center to {1e3 * worst:.1f} mm only"
-        covariance[3, 3] = covariance[4, 4] = _TILT_DEVIATION**2
+        slopes.write(covariance)
         yaw, covariance[5, 5] = self._heading(center, answers)
-        turned = np.array([0.0, 0.0, math.sin(yaw / 2.0), math.cos(yaw / 2.0)])
+        turned = orientation(slopes.x, slopes.y, yaw)
         return TargetEstimate(Pose(center, turned), covariance)
 
     def _heading(self, center: FloatArray, answers: list[float]) -> tuple[float, float]:
@@ -181,17 +200,25 @@ class NetworkPerception:
         return yaw, min(deviation**2, _UNIFORM)
 
 
-def face_heights(face: Float32Array, cut: Cutout) -> FloatArray:
-    """Return heights above the cut-out's level [m] of the face's pixels (k,), without outliers.
+def face_points(face: Float32Array, cut: Cutout) -> FloatArray:
+    """Return column, row [px] and height above the cut-out's level [m] of the face's pixels (k, 3).
+
+    Without outliers; pixels are the image's, which the cut-out was made from.
 
     Args:
         face: probability of each cell that it shows the face (24, 24).
         cut: the cut-out.
     """
     step = layout.CLOSEUP_CELL
-    heights = cut.heights[::step, ::step]
-    known = heights[(face > _FACE) & np.isfinite(heights)].astype(float)
-    if not len(known):
-        return known
-    middle = float(np.median(known))
-    return known[np.abs(known - middle) < _FACE_SPREAD]
+    shown = (face > _FACE).repeat(step, axis=0).repeat(step, axis=1)
+    shown &= np.isfinite(cut.heights)
+    rows, columns = np.nonzero(shown)
+    points = np.empty((len(rows), 3))
+    points[:, 2] = cut.heights[shown]
+    middle = 0.5 * (layout.CLOSEUP - 1)
+    pixels = cut.width / layout.CLOSEUP
+    points[:, 0] = (columns - middle) * pixels + cut.pixel[0]
+    points[:, 1] = (rows - middle) * pixels + cut.pixel[1]
+    if not len(points):
+        return points
+    return points[np.abs(points[:, 2] - np.median(points[:, 2])) < _FACE_SPREAD]
