@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,7 @@ from typing import Any
 import psutil
 
 from kv_action_router.cli.demo import commit
-
-_CPU = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+from kv_action_router.reporting.machine import machine
 
 
 def setting(**more: Any) -> dict[str, Any]:
@@ -23,16 +21,9 @@ def setting(**more: Any) -> dict[str, Any]:
     """
     return {
         "commit": commit(),
-        "machine": platform.machine(),
-        "processor": processor(),
-        "virtual": _is_virtual(),
-        "cores": os.cpu_count(),
-        "memory_gb": round(psutil.virtual_memory().total / 1e9, 1),
-        "kernel": platform.release(),
-        "governor": _CPU.read_text().strip() if _CPU.is_file() else "not told",
+        **machine(),
         "load": os.getloadavg()[0],
         "busy_percent": psutil.cpu_percent(0.25),
-        "python": platform.python_version(),
         "ros_distro": os.environ.get("ROS_DISTRO", "unknown"),
         "realtime": realtime_is_permitted(),
         **more,
@@ -48,14 +39,6 @@ def ros_setting() -> dict[str, str]:
     except ImportError:
         from rclpy.executors import SingleThreadedExecutor as Executor
     return {"rmw": get_rmw_implementation_identifier(), "executor": Executor.__name__}
-
-
-def processor() -> str:
-    """Return the processor's name; empty = not told."""
-    for line in _cpuinfo():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return ""
 
 
 def realtime_is_permitted() -> bool:
@@ -77,12 +60,3 @@ def interpreter_of_comparisons() -> Path:
 def this_interpreter() -> str:
     """Return the interpreter that runs this benchmark."""
     return sys.executable
-
-
-def _is_virtual() -> bool:
-    return any("hypervisor" in line for line in _cpuinfo() if line.startswith("flags"))
-
-
-def _cpuinfo() -> list[str]:
-    path = Path("/proc/cpuinfo")
-    return path.read_text().splitlines() if path.is_file() else []

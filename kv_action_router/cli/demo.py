@@ -13,9 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kv_action_router.cli import report as files
 from kv_action_router.errors import RouterError
-from kv_action_router.reporting import bounds, report
+from kv_action_router.reporting import archive, bounds, report
 from kv_action_router.reporting.records import RunRecord
+from kv_action_router.reporting.statistics import describe_share
 
 
 @dataclass(frozen=True)
@@ -65,26 +67,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     try:
         run, setting = run_work(options, commit())
-    except RouterError as error:
-        print(f"demo: {error}\n      logs: {options.output / 'logs'}", file=sys.stderr)
+    except RouterError as error:  # nothing was begun: a task file that is wrong, for instance
+        print(f"demo: {error}", file=sys.stderr)
         return 1
-    return conclude(run, setting, options)
+    archive.save(run, setting, options.output / files.RECORDS)
+    code = conclude(run, setting, options.output)
+    if run.ended_by:
+        print(f"demo: {run.ended_by}\n      logs: {options.output / 'logs'}", file=sys.stderr)
+    return code
 
 
-def conclude(run: RunRecord, setting: report.Setting, options: DemoOptions) -> int:
-    """Write report and plots, print what holds and what does not; return the exit code."""
-    from kv_action_router.reporting import plots
-
-    content = report.build(run, setting)
-    report.write(content, options.output / "report.json")
-    plots.write_all(run, options.output)
-    wanted = bounds.SCREW_BOUNDS if options.work == "screw" else bounds.TOUCH_BOUNDS
+def conclude(run: RunRecord, setting: report.Setting, output: Path) -> int:
+    """Write what is written about a run, print what holds and what not; return the exit code."""
+    content = files.make(run, setting, output)
+    print("rates:")
+    for name, rate in content["rates"].items():
+        print(f"      {name.replace('_', ' ')}: {describe_share(rate)}")
+    wanted = bounds.BOUNDS[setting.work]
     for bound in wanted:
-        judged = bound.is_essential or not options.essential_only
+        judged = bound.is_essential or not setting.essential_only
         mark = "ok  " if bound.holds(content) else ("FAIL" if judged else "info")
         print(f"{mark}  {bound.describe(content)}")
-    print(f"report: {options.output / 'report.json'}")
-    return 1 if bounds.broken(content, wanted, options.essential_only) else 0
+    print(f"report: {output / files.PAGE}, {files.REPORT}")
+    broken = bounds.broken(content, wanted, setting.essential_only)
+    return 1 if broken or run.ended_by else 0
 
 
 def commit() -> str:

@@ -66,8 +66,8 @@ def at(*path: str) -> Callable[[dict[str, Any]], float | None]:
     return get
 
 
-def _failed_touches(report: dict[str, Any]) -> float:
-    return float(report["cycles"] - report["cycles_succeeded"])
+def _failed(report: dict[str, Any]) -> float:
+    return float(report["cycles_asked"] - report["cycles_succeeded"])
 
 
 def _recent_hits(report: dict[str, Any]) -> float:
@@ -79,7 +79,7 @@ def _node_cpu(report: dict[str, Any]) -> float:
 
 
 TOUCH_BOUNDS: tuple[Bound, ...] = (
-    Bound("failed touches", _failed_touches, "==", 0, is_essential=True),
+    Bound("failed touches", _failed, "==", 0, is_essential=True),
     Bound("touch error max [mm]", at("touch_error_mm", "max"), "<=", 5.0, is_essential=True),
     Bound("late commands sent", at("late_commands_sent"), "==", 0, is_essential=True),
     Bound("task hits in the last 10 cycles", _recent_hits, ">=", 8.0),
@@ -95,10 +95,13 @@ TOUCH_BOUNDS: tuple[Bound, ...] = (
 
 
 SCREW_BOUNDS: tuple[Bound, ...] = (
-    Bound("failed screws", _failed_touches, "==", 0, is_essential=True),
+    Bound("failed screws", _failed, "==", 0, is_essential=True),
     Bound("torque off, worst [share]", at("torque_off"), "<=", 0.10, is_essential=True),
+    Bound("target error p95 [mm]", at("target_error_mm", "p95"), "<=", 3.0),
     *(bound for bound in TOUCH_BOUNDS[2:]),
 )
+
+BOUNDS = {"touch": TOUCH_BOUNDS, "screw": SCREW_BOUNDS}
 
 
 def broken(report: dict[str, Any], bounds: Iterable[Bound], essential_only: bool) -> list[str]:

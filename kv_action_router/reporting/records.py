@@ -38,6 +38,21 @@ class Passage:
         return (self.stage_ns[end] - self.stage_ns[start]) / 1e6
 
 
+@dataclass(frozen=True)
+class StageSpan:
+    """One time that a stage was under way: begin and end on CLOCK_MONOTONIC [ns]."""
+
+    stage: str
+    begin_ns: int
+    end_ns: int
+    completed: bool  # its conditions ended it; else it failed, or was broken off
+
+    @property
+    def seconds(self) -> float:
+        """How long it took [s]."""
+        return (self.end_ns - self.begin_ns) * 1e-9
+
+
 @dataclass
 class CycleRecord:
     """One cycle of a demonstration."""
@@ -54,7 +69,16 @@ class CycleRecord:
     final_torque: float = math.nan  # [N m] of a screw; likewise the two below
     advance: float = math.nan  # [m]
     search: float = math.nan  # [m]
-    stage_s: dict[str, float] = field(default_factory=dict)
+    target_errors: list[float] = field(default_factory=list)  # of each look at the target [m]
+    spans: list[StageSpan] = field(default_factory=list)  # in the order of their begins
+
+    @property
+    def stage_s(self) -> dict[str, float]:
+        """How long each stage took in all [s], by its name."""
+        spent: dict[str, float] = {}
+        for span in self.spans:
+            spent[span.stage] = spent.get(span.stage, 0.0) + span.seconds
+        return spent
 
     @property
     def hit_rate(self) -> float:
@@ -79,12 +103,42 @@ class LoopCounters:
 
 
 @dataclass(frozen=True)
-class TrackingSample:
-    """Set-point and measurement at one instant: times [s], arrays (n_joints,) [rad]."""
+class MotionSample:
+    """The arm at one instant: CLOCK_MONOTONIC [s]; arrays (n_joints,)."""
 
     time: float
-    setpoint: FloatArray
-    measured: FloatArray
+    setpoint: FloatArray  # [rad]
+    measured: FloatArray  # [rad]
+    command: FloatArray  # sent last, in the interface's SI unit; with efforts [N m]
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where the target was put: center of its top face, base frame [m], and its turn [rad]."""
+
+    x: float
+    y: float
+    z: float
+    yaw: float = 0.0
+
+
+@dataclass
+class CycleTrace:
+    """One cycle, sample by sample; times are CLOCK_MONOTONIC [s].
+
+    Attributes:
+        index: of the cycle; 0 = of none.
+        joints: that the arrays of ``motion`` belong to.
+        motion: at each chunk that the injector followed.
+        forces: time and force x, y, z at the flange, bias and all [N].
+        placements: of the target, from the run's begin to this cycle.
+    """
+
+    index: int = 0
+    joints: tuple[str, ...] = ()
+    motion: list[MotionSample] = field(default_factory=list)
+    forces: list[tuple[float, float, float, float]] = field(default_factory=list)
+    placements: tuple[Placement, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -108,13 +162,19 @@ class RunRecord:
     false_hits: int = 0
     decisions_unsent: int = 0  # chunks that the synthesizer did not send since they were too old
     real_time_factors: list[float] = field(default_factory=list)
-    tracking: list[TrackingSample] = field(default_factory=list)
-    joint_names: tuple[str, ...] = ()
+    trace: CycleTrace = field(default_factory=CycleTrace)  # of the last cycle that succeeded
     frame: TargetFrame | None = None
     cpu_percent: dict[str, float] = field(default_factory=dict)
     rss_mb: dict[str, float] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
     stops: list[str] = field(default_factory=list)
+    ended_by: str = ""  # what ended the run before its last cycle; empty = nothing did
+
+    @property
+    def traced_cycle(self) -> CycleRecord | None:
+        """The cycle that ``trace`` is of."""
+        found = (cycle for cycle in self.cycles if cycle.index == self.trace.index)
+        return next(found, None)
 
     def of_kind(self, kind: DecisionKind) -> list[Passage]:
         """Return the passages of one kind."""

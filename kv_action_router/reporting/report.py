@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from kv_action_router.reporting.records import PARTS, RunRecord
-from kv_action_router.reporting.statistics import lower_confidence_bound, quantiles, summary
+from kv_action_router.reporting.statistics import quantiles, share_of, summary
 
 
 @dataclass(frozen=True)
@@ -24,13 +25,17 @@ class Setting:
     load: float  # one-minute load average when it began
     cores: int
     commanded_torque: float | None = None  # [N m] that screws are tightened with; None = no screws
+    work: str = "touch"
+    cycles: int | None = None  # that were asked for; None = as many as there are
+    started: str = ""  # date and time, ISO 8601
+    machine: dict[str, Any] = field(default_factory=dict)  # see `machine.py`
+    essential_only: bool = False  # only essential bounds decide
 
 
 def build(run: RunRecord, setting: Setting) -> dict[str, Any]:
     """Return the report.
 
-    Latencies are in ms, lateness in us. ``decisions_dropped`` is the share of the chunks made that
-    were dropped since their trigger was too old, at the synthesizer or at the injector.
+    Latencies are in ms, lateness in us; docs/reports.md says what each figure is.
     """
     decided = [passage for passage in run.passages if passage.kind != "refresh"]
     latency = {
@@ -40,15 +45,14 @@ def build(run: RunRecord, setting: Setting) -> dict[str, Any]:
     }
     for part in PARTS:
         latency[part] = summary([passage.part_ms(part) for passage in decided])
-    decisions = sum(cycle.decisions for cycle in run.cycles)
-    task_hits = sum(cycle.task_hits for cycle in run.cycles)
-    behavior_hits = sum(cycle.behavior_hits for cycle in run.cycles)
     counters = run.counters
-    dropped = counters.chunks_late + run.decisions_unsent
-    chunks = counters.chunks_adopted + counters.chunks_refused + dropped
-    succeeded = sum(cycle.succeeded for cycle in run.cycles)
+    rates = _rates(run, setting)
     errors_mm = [cycle.touch_error * 1e3 for cycle in run.cycles]
+    looks_mm = [error * 1e3 for cycle in run.cycles for error in cycle.target_errors]
     return {
+        "work": setting.work,
+        "ended_by": run.ended_by,
+        "started": setting.started,
         "ros_distro": setting.ros_distro,
         "rmw": setting.rmw,
         "commit": setting.commit,
@@ -56,18 +60,21 @@ def build(run: RunRecord, setting: Setting) -> dict[str, Any]:
         "composed": setting.composed,
         "cores": setting.cores,
         "load": setting.load,
+        "machine": setting.machine,
         "cycles": len(run.cycles),
-        "cycles_succeeded": succeeded,
-        "success_lower_bound_95": lower_confidence_bound(succeeded, len(run.cycles)),
+        "cycles_asked": rates["cycles"]["trials"],
+        "cycles_succeeded": rates["cycles"]["events"],
+        "success_lower_bound_95": rates["cycles"]["lower_bound_95"],
         "seed": setting.seed,
-        "decisions": decisions,
+        "decisions": rates["task_hits"]["trials"],
         "false_hits": run.false_hits,
         "hit_rate": {
-            "task": _share(task_hits, decisions),
-            "behavior": _share(behavior_hits, decisions),
-            "execution": _share(counters.confident_ticks, counters.ticks),
+            "task": rates["task_hits"]["share"],
+            "behavior": rates["behavior_hits"]["share"],
+            "execution": rates["confident_ticks"]["share"],
             "per_cycle": [cycle.hit_rate for cycle in run.cycles],
         },
+        "rates": rates,
         "latency_ms": latency,
         "image_age_ms": quantiles(run.image_ages_ms, p50=0.5, p99=0.99),
         "control_loop": {
@@ -85,15 +92,18 @@ def build(run: RunRecord, setting: Setting) -> dict[str, Any]:
         },
         "commands_sent": counters.commands_sent,
         "late_commands_sent": counters.late_commands_sent,
-        "decisions_dropped": _share(dropped, chunks),
+        "decisions_dropped": rates["dropped"]["share"],
         "real_time_factor": min(run.real_time_factors, default=None),
         "touch_error_mm": quantiles(errors_mm, p50=0.5, p95=0.95, max=1.0),
+        "target_error_mm": {"n": len(looks_mm), **quantiles(looks_mm, p50=0.5, p95=0.95, max=1.0)},
         **_screws(run, setting.commanded_torque),
-        "stage_s": _stages(run),
+        "stage_s": _stage_durations(run),
+        "stage_rate": _stage_rates(run),
         "cpu_percent": run.cpu_percent,
         "rss_mb": run.rss_mb,
         "failures": run.failures,
         "stops": run.stops,
+        "traced_cycle": run.trace.index or None,
         "per_cycle": [
             {
                 "succeeded": cycle.succeeded,
@@ -103,6 +113,7 @@ def build(run: RunRecord, setting: Setting) -> dict[str, Any]:
                 "behavior_hits": cycle.behavior_hits,
                 "duration_s": cycle.duration,
                 "touch_error_mm": cycle.touch_error * 1e3,
+                "target_error_mm": max(cycle.target_errors, default=math.nan) * 1e3,
                 "contact_force_n": cycle.contact_force,
                 "final_torque_nm": cycle.final_torque,
                 "advance_mm": cycle.advance * 1e3,
@@ -117,43 +128,75 @@ def build(run: RunRecord, setting: Setting) -> dict[str, Any]:
 def write(report: dict[str, Any], path: Path) -> None:
     """Write the report as JSON; a value that was not measured is null."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(_without_nan(report), indent=2) + "\n")
+    path.write_text(json.dumps(measured(report), indent=2, allow_nan=False) + "\n")
+
+
+def _rates(run: RunRecord, setting: Setting) -> dict[str, dict[str, Any]]:
+    """Return every rate of the run with its exact bounds."""
+    counters = run.counters
+    asked = len(run.cycles) if setting.cycles is None else max(setting.cycles, len(run.cycles))
+    decisions = sum(cycle.decisions for cycle in run.cycles)
+    hits = sum(cycle.task_hits for cycle in run.cycles)
+    dropped = counters.chunks_late + run.decisions_unsent
+    return {
+        "cycles": share_of(sum(cycle.succeeded for cycle in run.cycles), asked),
+        "task_hits": share_of(hits, decisions),
+        "behavior_hits": share_of(sum(cycle.behavior_hits for cycle in run.cycles), decisions),
+        "confident_ticks": share_of(counters.confident_ticks, counters.ticks),
+        # what was learned of a hit may be told in a later cycle than its own
+        "false_hits": share_of(run.false_hits, max(hits, run.false_hits)),
+        "late_commands": share_of(counters.late_commands_sent, counters.commands_sent),
+        "dropped": share_of(dropped, counters.chunks_adopted + counters.chunks_refused + dropped),
+    }
 
 
 def _screws(run: RunRecord, commanded: float | None) -> dict[str, Any]:
     """Return the figures of screws, lists with one number a cycle; empty without screws."""
-    if commanded is None:
-        return {}
-    torque = [cycle.final_torque for cycle in run.cycles]
-    off = [abs(value / commanded - 1.0) for value in torque]
+    cycles = [] if commanded is None else run.cycles
+    torque = [cycle.final_torque for cycle in cycles]
+    off = [abs(value / commanded - 1.0) for value in torque] if commanded else []
     return {
         "commanded_torque_nm": commanded,
         "final_torque_nm": torque,
-        "torque_off": max(off) if off and all(value == value for value in off) else None,
-        "advance_mm": [cycle.advance * 1e3 for cycle in run.cycles],
-        "search_mm": [cycle.search * 1e3 for cycle in run.cycles],
+        "torque_off": max(off) if off and all(map(math.isfinite, off)) else None,
+        "advance_mm": [cycle.advance * 1e3 for cycle in cycles],
+        "search_mm": [cycle.search * 1e3 for cycle in cycles],
     }
 
 
-def _stages(run: RunRecord) -> dict[str, Any]:
-    """Return how long each stage took, and in how many of the cycles it was begun and ended."""
-    names = dict.fromkeys(name for cycle in run.cycles for name in cycle.stage_s)
+def _stage_durations(run: RunRecord) -> dict[str, Any]:
+    """Return how long each stage took in a cycle, where it was completed [s]."""
     found = {}
-    for name in names:
-        spent = [cycle.stage_s[name] for cycle in run.cycles if name in cycle.stage_s]
-        found[name] = {**quantiles(spent, p50=0.5, max=1.0), "cycles": len(spent)}
+    for name in _stage_names(run):
+        spent = [
+            cycle.stage_s[name]
+            for cycle in run.cycles
+            if any(span.stage == name and span.completed for span in cycle.spans)
+        ]
+        found[name] = {**quantiles(spent, p50=0.5, p95=0.95, max=1.0), "cycles": len(spent)}
     return found
 
 
-def _share(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
+def _stage_rates(run: RunRecord) -> dict[str, Any]:
+    """Return of the cycles in which each stage was begun the share in which it was completed."""
+    found = {}
+    for name in _stage_names(run):
+        spans = [[span for span in cycle.spans if span.stage == name] for cycle in run.cycles]
+        begun = [own for own in spans if own]
+        found[name] = share_of(sum(any(s.completed for s in own) for own in begun), len(begun))
+    return found
 
 
-def _without_nan(value: Any) -> Any:
+def _stage_names(run: RunRecord) -> list[str]:
+    return list(dict.fromkeys(span.stage for cycle in run.cycles for span in cycle.spans))
+
+
+def measured(value: Any) -> Any:
+    """Return a report whose figures that were not measured, or are not finite, are None."""
     if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
+        return {key: measured(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_without_nan(item) for item in value]
-    if isinstance(value, float) and value != value:
+        return [measured(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

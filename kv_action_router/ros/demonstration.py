@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
-from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from contextlib import ExitStack, suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import rclpy
@@ -15,6 +17,7 @@ from kv_action_router.caching.store.location import IN_MEMORY
 from kv_action_router.encoding.config import EncoderConfig
 from kv_action_router.errors import RouterError
 from kv_action_router.reporting.live import LiveView
+from kv_action_router.reporting.machine import machine
 from kv_action_router.reporting.records import CycleRecord, RunRecord
 from kv_action_router.reporting.report import Setting
 from kv_action_router.ros.arguments import Arguments
@@ -23,7 +26,7 @@ from kv_action_router.ros.observer import RunObserver
 from kv_action_router.ros.process import make_executor
 from kv_action_router.ros.readiness import wait_until_ready
 from kv_action_router.ros.supervisor import Supervisor
-from kv_action_router.ros.system import SIMULATION, SYSTEMS
+from kv_action_router.ros.system import SIMULATION, SYSTEMS, System
 from kv_action_router.ros.task_client import TaskClient
 from kv_action_router.tasks.definition import load_task
 from kv_action_router.tasks.stages import TaskDefinition
@@ -33,16 +36,18 @@ if TYPE_CHECKING:
 
 TASKS = {"touch": "touch_target", "screw": "tighten_m3_screw"}
 _TASK_S = 120.0
+_LAST_STAGE_S = 0.5
 _SPINDLE = "spindle_joint"
 
 
 def run_work(options: DemoOptions, commit: str) -> tuple[RunRecord, Setting]:
     """Bring the system up, touch targets or drive screws, end it; return what happened.
 
-    Raises:
-        RouterError: the system did not come up, or died.
+    A run that ended early says so in ``ended_by``: the system did not come up, died, or somebody
+    broke it off.
     """
-    load = os.getloadavg()[0]
+    load, started = os.getloadavg()[0], datetime.now(UTC)
+    task = load_task(TASKS[options.work])
     arguments = Arguments(
         namespace=options.namespace,
         composed=options.composed,
@@ -53,6 +58,33 @@ def run_work(options: DemoOptions, commit: str) -> tuple[RunRecord, Setting]:
     system = SYSTEMS["ur5e"](arguments).with_parameters(SIMULATION, {"seed": options.seed})
     os.environ.update(system.environment)
     run = RunRecord()
+    executor = ""
+    try:
+        executor = _run_cycles(options, system, task, run)
+    except RouterError as error:
+        run.ended_by = str(error)
+    except KeyboardInterrupt:
+        run.ended_by = "it was broken off from the keyboard"
+    return run, Setting(
+        ros_distro=os.environ.get("ROS_DISTRO", "kilted (wheels)"),
+        rmw=get_rmw_implementation_identifier(),
+        commit=commit,
+        seed=options.seed,
+        composed=options.composed,
+        executor=executor,
+        load=load,
+        cores=os.cpu_count() or 1,
+        commanded_torque=commanded_torque(task),
+        work=options.work,
+        cycles=options.cycles,
+        started=started.isoformat(timespec="seconds"),
+        machine=machine(),
+        essential_only=options.essential_only,
+    )
+
+
+def _run_cycles(options: DemoOptions, system: System, task: TaskDefinition, run: RunRecord) -> str:
+    """Run all cycles of a system; return the name of the executor."""
     with ExitStack() as stack:
         supervisor = Supervisor([system], options.output / "logs")
         stack.callback(supervisor.stop)
@@ -63,22 +95,11 @@ def run_work(options: DemoOptions, commit: str) -> tuple[RunRecord, Setting]:
         executor = make_executor()
         executor.add_node(node)
         stack.callback(executor.shutdown)
-        demonstration = _Demonstration(options, run, supervisor, node, executor)
+        demonstration = _Demonstration(options, task, run, supervisor, node, executor)
         stack.callback(demonstration.end)
         demonstration.wait_until_ready()
         demonstration.run_cycles()
-        setting = Setting(
-            ros_distro=os.environ.get("ROS_DISTRO", "kilted (wheels)"),
-            rmw=get_rmw_implementation_identifier(),
-            commit=commit,
-            seed=options.seed,
-            composed=options.composed,
-            executor=type(executor).__name__,
-            load=load,
-            cores=os.cpu_count() or 1,
-            commanded_torque=commanded_torque(load_task(TASKS[options.work])),
-        )
-    return run, setting
+        return type(executor).__name__
 
 
 def commanded_torque(task: TaskDefinition) -> float | None:
@@ -95,6 +116,7 @@ class _Demonstration:
     def __init__(
         self,
         options: DemoOptions,
+        task: TaskDefinition,
         run: RunRecord,
         supervisor: Supervisor,
         node: rclpy.node.Node,
@@ -104,6 +126,8 @@ class _Demonstration:
         self._run = run
         self._supervisor = supervisor
         self._observer = RunObserver(node, run)
+        looking = [stage.subtask for stage in task.stages if stage.needs_image]
+        self._recorder = self._observer.record_cycles(looking)
         self._observer.start()
         self._client = TaskClient(node, executor)
         self._capture = FrameCapture(node, EncoderConfig())
@@ -126,50 +150,60 @@ class _Demonstration:
         }
         for process in processes.values():
             process.cpu_percent(None)
-        with self._view.shown(self._run):
-            for index in range(1, self._options.cycles + 1):
-                self._observer.records_tracking = index == self._options.cycles
-                cycle = self._cycle(index)
-                self._run.cycles.append(cycle)
-                self._view.cycle_done(self._run, cycle)
-        self._run.cpu_percent = {name: p.cpu_percent(None) for name, p in processes.items()}
-        self._run.rss_mb = {name: p.memory_info().rss / 1e6 for name, p in processes.items()}
-
-    def _cycle(self, index: int) -> CycleRecord:
-        cycle = CycleRecord(index)
         try:
-            placed = self._client.place_random_target()
-            self._observer.contact = self._observer.screw = None
-            self._observer.stage_s = {}
+            with self._view.shown(self._run):
+                for index in range(1, self._options.cycles + 1):
+                    cycle = CycleRecord(index)
+                    self._run.cycles.append(cycle)
+                    self._cycle(cycle)
+                    self._view.cycle_done(self._run, cycle)
+        finally:
+            for name, process in processes.items():
+                with suppress(psutil.NoSuchProcess):  # it died: that is why
+                    self._run.cpu_percent[name] = process.cpu_percent(None)
+                    self._run.rss_mb[name] = process.memory_info().rss / 1e6
+
+    def _cycle(self, cycle: CycleRecord) -> None:
+        """Run one cycle and write it down, also when it failed."""
+        self._recorder.begin(cycle.index)
+        sequence = 0
+        result = None
+        try:
+            sequence = self._client.place_random_target().sequence
             result = self._client.execute(TASKS[self._options.work], _TASK_S, self._tick)
         except RouterError as error:
             cycle.message = str(error)
             self._check_processes()
-            return cycle
+        finally:
+            self._wait_for_last_stage()
+            self._recorder.end(cycle, sequence)
+            if result is not None:
+                self._judge(cycle, result)
+            traced = self._run.traced_cycle
+            if cycle.succeeded or traced is None or not traced.succeeded:
+                self._run.trace = self._recorder.trace
+        if self._capture.frame is not None and self._run.frame is None:
+            self._run.frame = self._capture.frame
+            self._capture.close()
+
+    def _wait_for_last_stage(self) -> None:
+        """Give the end of the last stage time to be heard of: it and the result race."""
+        until = time.monotonic() + _LAST_STAGE_S
+        while not self._recorder.at_rest and time.monotonic() < until:
+            time.sleep(0.01)
+
+    def _judge(self, cycle: CycleRecord, result: Any) -> None:
+        """Take a task's result into a cycle."""
         cycle.decisions = result.decisions
         cycle.task_hits = result.task_hits
         cycle.behavior_hits = result.behavior_hits
         cycle.duration = result.duration
-        contact = self._observer.contact
-        if contact is not None and contact.sequence == placed.sequence:
-            cycle.touch_error = contact.error
-            cycle.contact_force = contact.force
-        screw, seen = self._observer.screw, contact
         if self._options.work == "screw":
-            seen = screw
-        if screw is not None and screw.sequence == placed.sequence:
-            cycle.final_torque, cycle.advance = screw.final_torque, screw.advance
-            cycle.search = screw.search
-        cycle.stage_s = dict(self._observer.stage_s)
-        cycle.succeeded = bool(result.success) and seen is not None
-        missing = (
-            "no screw was let go of" if self._options.work == "screw" else "no contact was seen"
-        )
+            seen, missing = cycle.final_torque, "no screw was let go of"
+        else:
+            seen, missing = cycle.touch_error, "no contact was seen"
+        cycle.succeeded = bool(result.success) and math.isfinite(seen)
         cycle.message = result.error_msg or ("" if cycle.succeeded else missing)
-        if self._capture.frame is not None and self._run.frame is None:
-            self._run.frame = self._capture.frame
-            self._capture.close()
-        return cycle
 
     def _tick(self) -> None:
         now = time.monotonic()

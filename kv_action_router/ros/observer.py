@@ -1,18 +1,16 @@
 """Watches a running system and writes down what a report needs. Changes nothing.
 
 Subscriptions: ``cache_match``, ``trajectory_chunk``, ``execution_feedback``, ``entry_update``,
-``failure_event``, ``task_state``, ``stop``, ``simulation/truth``,
-``actuator_injector/loop_statistics``, the five heartbeats.
+``failure_event``, ``stop``, ``actuator_injector/loop_statistics``, the five heartbeats;
+with cycles, also those of ``cycle_recorder.py``.
 """
 
 from __future__ import annotations
 
-import math
-import time
 from collections import deque
+from collections.abc import Collection
 from typing import Any
 
-import numpy as np
 from rclpy.node import Node
 
 from kv_action_router.contracts import ChunkKind, InjectorEvent, InjectorState, Stage, Trigger
@@ -23,18 +21,12 @@ from kv_action_router.msg import (
     FailureEvent,
     Heartbeat,
     LoopStatistics,
-    SimulationTruth,
     Stop,
-    TaskState,
     TrajectoryChunk,
 )
-from kv_action_router.reporting.records import (
-    LoopCounters,
-    Passage,
-    RunRecord,
-    TrackingSample,
-)
+from kv_action_router.reporting.records import LoopCounters, Passage, RunRecord
 from kv_action_router.ros import qos
+from kv_action_router.ros.cycle_recorder import CycleRecorder
 from kv_action_router.ros.periodic import PeriodicThread
 from kv_action_router.ros.streams import DataPlane
 from kv_action_router.ros.topics import (
@@ -44,15 +36,12 @@ from kv_action_router.ros.topics import (
     FAILURE_EVENT,
     HEARTBEATS,
     LOOP_STATISTICS,
-    SIMULATION_TRUTH,
     STOP,
-    TASK_STATE,
     TRAJECTORY_CHUNK,
 )
 from kv_action_router.ros.wire.reader import FieldReader, message_from_bytes
 
 _DRAIN_S = 0.1
-_TRACKING_SAMPLES = 6000
 _KEPT_DECISIONS = 4096
 _KEPT_IMAGES = 16
 
@@ -65,16 +54,10 @@ class RunObserver:
 
     def __init__(self, node: Node, run: RunRecord) -> None:
         self.run = run
-        self.truth: SimulationTruth | None = None
-        self.contact: SimulationTruth | None = None
-        self.screw: SimulationTruth | None = None
-        self.stage_s: dict[str, float] = {}  # how long each stage took; the owner clears it
-        self._stage = ""
-        self._stage_ns = 0
         self.states: dict[str, int] = {}
         self.injector_state = InjectorState.INACTIVE
         self.injector_since_ns = 0
-        self.records_tracking = False
+        self._cycles: CycleRecorder | None = None
         self._kinds: dict[int, str] = {}
         self._image_origins_ns: deque[int] = deque(maxlen=_KEPT_IMAGES)
         self._node = node
@@ -92,15 +75,22 @@ class RunObserver:
         self._subscriptions: list[Any] = [
             subscribe(EntryUpdate, ENTRY_UPDATE.name, self._on_update, qos.event()),
             subscribe(FailureEvent, FAILURE_EVENT.name, self._on_failure, qos.event()),
-            subscribe(TaskState, TASK_STATE.name, self._on_task, qos.latched()),
             subscribe(Stop, STOP.name, self._on_stop, qos.latched()),
-            subscribe(SimulationTruth, SIMULATION_TRUTH.name, self._on_truth, qos.event()),
             subscribe(LoopStatistics, LOOP_STATISTICS.name, self._on_loop, qos.latched()),
         ]
         self._heartbeats: list[Any] = [
             subscribe(Heartbeat, topic.name, self._on_heartbeat, qos.heartbeat())
             for topic in HEARTBEATS.values()
         ]
+
+    def record_cycles(self, looking: Collection[str]) -> CycleRecorder:
+        """Record cycles too; to be asked before :meth:`start`.
+
+        Args:
+            looking: subtasks in which the target is looked at, whose errors are written down.
+        """
+        self._cycles = CycleRecorder(self._node, self._plane, self.run, looking)
+        return self._cycles
 
     def start(self) -> None:
         """Start to take matches and feedback, on a thread of its own."""
@@ -132,6 +122,8 @@ class RunObserver:
         while (sample := self._feedback.take()) is not None:
             if self._event_field.read(sample.message) != (InjectorEvent.NONE,):
                 self._on_feedback(message_from_bytes(ExecutionFeedback, sample.message))
+        if self._cycles is not None:
+            self._cycles.take_all()
 
     def _on_match(self, data: bytes) -> None:
         fields = self._match_fields.read(data)
@@ -139,6 +131,8 @@ class RunObserver:
         trigger, times = fields
         if trigger == Trigger.IMAGE:
             self._image_origins_ns.append(times[Stage.ORIGIN])
+            if self._cycles is not None:
+                self._cycles.on_image_match(data)
 
     def _on_chunk(self, data: bytes) -> None:
         fields = self._chunk_fields.read(data)
@@ -170,8 +164,8 @@ class RunObserver:
         )
         if message.event == InjectorEvent.CHUNK_ADOPTED:
             self._on_adopted(message)
-            if self.records_tracking:
-                self._track(message)
+            if self._cycles is not None:
+                self._cycles.on_adopted(message)
 
     def _on_adopted(self, message: ExecutionFeedback) -> None:
         decision = message.decision
@@ -186,17 +180,6 @@ class RunObserver:
             if 0 < origin_ns < command_ns:
                 self.run.image_ages_ms.append((command_ns - origin_ns) / 1e6)
                 break
-
-    def _track(self, message: ExecutionFeedback) -> None:
-        if len(self.run.tracking) < _TRACKING_SAMPLES:
-            self.run.joint_names = tuple(message.joint)
-            self.run.tracking.append(
-                TrackingSample(
-                    message.monotonic_ns * 1e-9,
-                    np.array(message.setpoint_position),
-                    np.array(message.position),
-                )
-            )
 
     # --- callbacks -----------------------------------------------------------------------------
 
@@ -213,24 +196,6 @@ class RunObserver:
     def _on_stop(self, message: Stop) -> None:
         if message.engaged:
             self.run.stops.append(f"{message.source}: {message.reason}")
-
-    def _on_truth(self, message: SimulationTruth) -> None:
-        self.truth = message
-        if math.isfinite(message.real_time_factor) and message.real_time_factor > 0.0:
-            self.run.real_time_factors.append(float(message.real_time_factor))
-        if message.event == "contact":
-            self.contact = message
-        elif message.event == "screw":
-            self.screw = message
-
-    def _on_task(self, message: TaskState) -> None:
-        now_ns = time.monotonic_ns()
-        if message.stage == self._stage:
-            return
-        if self._stage:
-            spent = (now_ns - self._stage_ns) * 1e-9
-            self.stage_s[self._stage] = self.stage_s.get(self._stage, 0.0) + spent
-        self._stage, self._stage_ns = message.stage, now_ns
 
     def _on_loop(self, message: LoopStatistics) -> None:
         self.run.lateness_us = {

@@ -17,11 +17,13 @@ from kv_action_router.reporting.live import LiveView
 from kv_action_router.reporting.records import (
     PARTS,
     CycleRecord,
+    CycleTrace,
     LoopCounters,
+    MotionSample,
     Passage,
     RunRecord,
+    StageSpan,
     TargetFrame,
-    TrackingSample,
 )
 from kv_action_router.reporting.statistics import lower_confidence_bound, quantiles, summary
 
@@ -61,7 +63,11 @@ def of_screws() -> RunRecord:
     run = a_run()
     for cycle in run.cycles:
         cycle.final_torque, cycle.advance, cycle.search = 3.45, 0.00258, 0.0021
-        cycle.stage_s = {"search": 0.2, "final_tighten": 0.9}
+        cycle.spans = [
+            StageSpan("search", 0, 200 * MS, True),
+            StageSpan("final_tighten", 200 * MS, 1100 * MS, cycle.index != 4),
+        ]
+        cycle.target_errors = [0.0012, 0.0008]
     return run
 
 
@@ -74,14 +80,22 @@ def test_screws_add_their_figures_one_a_cycle():
     assert content["advance_mm"] == pytest.approx([2.58] * 20)
     assert content["search_mm"] == pytest.approx([2.1] * 20)
     assert content["torque_off"] == pytest.approx(0.05 / 3.5)
-    assert content["stage_s"]["search"] == {"p50": 0.2, "max": 0.2, "cycles": 20}
+    assert content["stage_s"]["search"] == {"p50": 0.2, "p95": 0.2, "max": 0.2, "cycles": 20}
+    assert content["stage_s"]["final_tighten"]["cycles"] == 19
+    rate = content["stage_rate"]["final_tighten"]
+    assert (rate["events"], rate["trials"]) == (19, 20)
+    assert rate["lower_bound_95"] == lower_confidence_bound(19, 20)
+    assert content["target_error_mm"]["n"] == 40
+    assert content["target_error_mm"]["p50"] == pytest.approx(1.0)
+    assert content["per_cycle"][0]["target_error_mm"] == pytest.approx(1.2)
     run.cycles[3].final_torque = 3.1
     worse = report.build(run, setting)
     assert any("torque off" in line for line in bounds.broken(worse, bounds.SCREW_BOUNDS, True))
     run.cycles[3].final_torque = math.nan  # it was never let go of
     unknown = report.build(run, setting)
     assert any("torque off" in line for line in bounds.broken(unknown, bounds.SCREW_BOUNDS, True))
-    assert "final_torque_nm" not in report.build(run, SETTING)
+    without = report.build(run, SETTING)
+    assert without["final_torque_nm"] == without["advance_mm"] == without["search_mm"] == []
 
 
 @pytest.mark.parametrize(
@@ -138,13 +152,19 @@ def test_nan_becomes_null_in_the_file(tmp_path):
 
 def test_plots_are_written_for_what_was_recorded(tmp_path):
     run = a_run()
-    run.tracking = [
-        TrackingSample(0.01 * i, np.full(6, 0.1 * i), np.full(6, 0.1 * i)) for i in range(5)
-    ]
+    arm = [np.full(6, 0.1 * i) for i in range(5)]
+    run.trace = CycleTrace(
+        20, tuple("abcdef"), [MotionSample(0.01 * i, q, q, q) for i, q in enumerate(arm)]
+    )
     run.frame = TargetFrame(np.zeros((240, 320, 3), np.uint8), (100.0, 80.0), 12.0)
-    names = {file.name for file in plots.write_all(run, tmp_path)}
-    assert names == {"hit_rate.png", "latency.png", "tracking.png", "target.png"}
-    assert plots.write_all(RunRecord(), tmp_path / "empty") == []
+    drawn = plots.draw(run, report.build(run, SETTING))
+    names = {file.name for file in plots.write_all(drawn, tmp_path)}
+    plots.close(drawn)
+    assert names == {
+        f"{name}.png"
+        for name in ("hit_rate", "latency", "latency_tails", "image_age", "tracking", "target")
+    }
+    assert plots.draw(RunRecord(), report.build(RunRecord(), SETTING)) == []
 
 
 def test_the_live_view_prints_a_line_a_cycle_without_a_terminal():
