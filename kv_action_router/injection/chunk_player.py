@@ -129,6 +129,7 @@ class ChunkPlayer:
         shortest: float,
         longest: float,
         farthest: float,
+        share: float,
     ) -> None:
         """Set ``offset`` so that the set-point goes on from its last state without a step.
 
@@ -141,6 +142,7 @@ class ChunkPlayer:
             shortest: blend that is used whenever the limits allow it [s].
             longest: blend that is still accepted [s].
             farthest: distance that is still accepted [rad].
+            share: of the acceleration limits that path and offset may use together.
 
         Raises:
             ChunkRefusedError: the chunk is too far away, or cannot be reached inside limits in
@@ -166,7 +168,8 @@ class ChunkPlayer:
                 agrees = False
         if agrees:
             return
-        offset.duration = self._blend_duration(last_ns, p, v, a, limits, shortest, longest)
+        most = share * np.array(limits.acceleration_limit)
+        offset.duration = self._blend_duration(last_ns, (p, v, a), most, limits, shortest, longest)
         offset.position[:] = p
         offset.velocity[:] = v
         offset.acceleration[:] = a
@@ -175,9 +178,8 @@ class ChunkPlayer:
     def _blend_duration(
         self,
         last_ns: int,
-        p: list[float],
-        v: list[float],
-        a: list[float],
+        difference: tuple[list[float], list[float], list[float]],
+        most: FloatArray,
         limits: Snapshot,
         shortest: float,
         longest: float,
@@ -185,13 +187,13 @@ class ChunkPlayer:
         table = self.table
         assert table is not None
         entry = max(0, (last_ns - table.chunk.anchor_ns) // PERIOD_NS)
-        most = np.array(limits.acceleration_limit)
+        p, v, _ = difference
         rates = table.accelerations()
         used = np.abs(rates[entry:]).max(axis=0)
         budget = np.maximum(most - used, _LEAST_BUDGET * most)
         duration = max(shortest, shortest_duration(p, v, budget.tolist()))
         while duration <= longest:
-            if self._fits(entry, duration, (p, v, a), rates, limits):
+            if self._fits(entry, duration, difference, rates, most, limits):
                 return duration
             duration *= 1.25
         raise ChunkRefusedError(
@@ -205,9 +207,13 @@ class ChunkPlayer:
         duration: float,
         difference: tuple[list[float], list[float], list[float]],
         rates: FloatArray,
+        most: FloatArray,
         limits: Snapshot,
     ) -> bool:
-        """Return whether path plus offset stays inside velocity and acceleration limits."""
+        """Return whether path plus offset stays inside velocity limits and ``most`` (n,).
+
+        Where the path alone uses more than that, the offset may not add to it.
+        """
         table = self.table
         assert table is not None
         p, v, a = (np.array(part) for part in difference)
@@ -228,7 +234,8 @@ class ChunkPlayer:
         path_rate[beyond] = 0.0  # the next chunk is checked when it comes
         total_speed = np.abs(table.velocities[index] + speed)
         total_rate = np.abs(path_rate + rate)[1:]  # the first one stands already
+        allowed = np.maximum(most, np.abs(path_rate[1:]))
         return bool(
             (total_speed <= _LIMIT_SLACK * np.array(limits.velocity_limit)).all()
-            and (total_rate <= _LIMIT_SLACK * np.array(limits.acceleration_limit)).all()
+            and (total_rate <= _LIMIT_SLACK * allowed).all()
         )

@@ -92,7 +92,7 @@ class InjectionConfig(Configuration):
         maximum=0.1,
     )
     blend_time_limit: float = parameter(
-        0.200,
+        0.250,
         "longest blend; a chunk that needs more is refused",
         unit="s",
         minimum=0.002,
@@ -113,18 +113,26 @@ class InjectionConfig(Configuration):
         unit="rad/s",
         minimum=0.0,
     )
+    # The rest is the controller's: what it corrects comes on top of the set-point's acceleration,
+    # up to a quarter of it (wrist_1 of a UR5e that is stopped while it speeds up).
+    blend_acceleration: float = parameter(
+        0.8,
+        "share of the acceleration limit that a blend may use with the path it leads to, unless"
+        " that uses more itself",
+        minimum=0.3,
+        maximum=1.0,
+    )
     starvation_deceleration: float = parameter(
-        0.8, "share of the acceleration limit used when chunks run out", minimum=0.05, maximum=1.0
+        0.75, "share of the acceleration limit used when chunks run out", minimum=0.05, maximum=1.0
     )
     stop_deceleration: float = parameter(
-        # the rest is the controller's: what it corrects comes on top of the set-point's own
-        0.90,
+        0.75,
         "share of the acceleration limit used by a stop",
         minimum=0.05,
         maximum=1.0,
     )
     fail_safe_deceleration: float = parameter(
-        0.90, "share of the acceleration limit used by the fail-safe", minimum=0.05, maximum=1.0
+        0.75, "share of the acceleration limit used by the fail-safe", minimum=0.05, maximum=1.0
     )
     fail_safe_duration: float = parameter(
         0.020,
@@ -147,6 +155,12 @@ class InjectionConfig(Configuration):
     # control law
     position_gain: float = parameter(
         8.0, "velocity interface: gain from position error", unit="1/s", minimum=0.0, maximum=100.0
+    )
+    wind_up_error: float = parameter(
+        0.02,
+        "a joint farther from its set-point loses its integral when the fail-safe begins",
+        unit="rad",
+        minimum=0.001,
     )
     velocity_filter: float = parameter(
         0.004,

@@ -24,6 +24,7 @@ from kv_action_router.injection.config import InjectionConfig
 from kv_action_router.injection.drives import Drives
 from kv_action_router.injection.effort_law import EffortLaw, State
 from kv_action_router.injection.events import Counters
+from kv_action_router.injection.expected import ExpectedJoints
 from kv_action_router.injection.laws import make_law
 from kv_action_router.injection.measurement import JointTracker
 from kv_action_router.injection.modes import Modes
@@ -92,6 +93,10 @@ class InjectionController:
         self._moving = State(own.position, own.velocity, own.acceleration)
         self._standing = State(own.position, still, still)
         self._measured = State(self.joints.position, self.joints.velocity, still)
+        self._fresh = False  # a joint state was used in this tick
+        self._expected = ExpectedJoints(self.joints, own)
+        self._failed = False  # the last tick was in the fail-safe
+        self._speaks = not config.dry_run
         self._last_ns = 0
         self._dt = 0.0
 
@@ -189,8 +194,10 @@ class InjectionController:
 
     def _measure(self, now_ns: int, inputs: Inputs) -> None:
         supervisor, reading = self.modes.supervisor, inputs.joints
+        self._fresh = False
         if reading is not None:
             if self.joints.update(*reading):
+                self._fresh = True
                 supervisor.joints_seen(min(now_ns, self.joints.oldest_ns()))
             supervisor.joints.doubt = self.joints.refusal
         imu_ns = inputs.imu_receipt_ns or (inputs.imu.receipt_ns if inputs.imu else 0)
@@ -200,6 +207,8 @@ class InjectionController:
             for name, receipt_ns in inputs.heartbeats.items():
                 starting = name in inputs.starting
                 supervisor.heartbeat(name, min(now_ns, receipt_ns), starting=starting)
+        if inputs.drives is not None:
+            self.modes.drive_stops.heard(inputs.drives)
         if inputs.concern_drives:
             self.modes.events.extend(self.drives.update(inputs, now_ns, self.modes.epoch))
 
@@ -234,7 +243,10 @@ class InjectionController:
         failing = modes.state is _FAIL_SAFE
         blind = not joints.complete or modes.supervisor.joints_lost(now_ns)
         reference, stiffness = self._moving, 1.0
+        self._expected.note(seen=self._fresh)
         if failing:
+            if not self._failed:
+                self._let_go()
             self._step_fail_safe(now_ns, blind)
             stiffness = modes.fail_safe.stiffness
             if modes.fail_safe.still:
@@ -243,12 +255,14 @@ class InjectionController:
         if not inside_limits:
             self.counters.set_points_refused += 1
         modes.after_motion(now_ns, inside_limits=inside_limits)
-        measured = None if blind else self._measured
+        self._failed = failing
+        measured = None if blind else self._measured if self._fresh else self._expected.state()
         self._law.compute(self._dt, reference, measured, limits, stiffness, values)
         command.send = True
         if failing:
             modes.fail_safe.mix(now_ns, values)
             command.send = modes.fail_safe.sends
+        modes.drive_stops.sending(now_ns, sends=command.send and self._speaks)
         if not -_INFINITE < sum(values) < _INFINITE and not all(map(math.isfinite, values)):
             command.send = False
             raise InjectionError(f"the law made a command that is not finite: {values}")
@@ -261,6 +275,14 @@ class InjectionController:
             self.counters.confident_ticks += 1
         if modes.auxiliary.waiting or command.auxiliary:
             command.auxiliary = modes.auxiliary.fire(now_ns)
+
+    def _let_go(self) -> None:
+        """Entering the fail-safe: an integral that was wound up against a block holds no load."""
+        for i, (point, at) in enumerate(
+            zip(self.set_point.position, self.joints.position, strict=True)
+        ):
+            if abs(point - at) > self.config.wind_up_error:
+                self._law.release(i)
 
     def _step_fail_safe(self, now_ns: int, blind: bool) -> None:
         begun_anew = self.modes.fail_safe.step(

@@ -76,6 +76,10 @@ class EffortLaw:
         self.pid.reset()
         self._in_force = None
 
+    def release(self, joint: int) -> None:
+        """Clear one integral."""
+        self.pid.integral[joint] = 0.0
+
     def save(self) -> None:
         """Remember the integrals, and what they are for."""
         self._saved[:] = self.pid.integral

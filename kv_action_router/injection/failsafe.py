@@ -2,7 +2,9 @@
 
 effort: gravity compensation, damped toward a velocity that ramps to 0, without stiffness; at rest
 it holds the measured pose. Without joint states: gravity and deceleration of the ramp, then
-silence, so that the drives' own time-out brakes.
+silence, so that the drives' own time-out brakes. Drives that have stopped by themselves are told
+nothing until the arm rests and they have had the pause that they want; then it begins as at
+activation.
 duty: as effort, but 0 for drives that are declared gravity-free.
 velocity: ramps to 0 and stays there.
 position: decelerates on the path, then slides to the measured pose and holds it; without joint
@@ -21,6 +23,7 @@ from kv_action_router.injection.execution_table import Snapshot
 from kv_action_router.injection.set_point import SetPoint
 
 _SETTLE_NS = 60_000_000  # an arm that still creeps by then is held where it is
+_PAUSES = 2.0  # of the drives' time-out: as long no command goes to drives that have stopped
 _STIFFEN = 0.05  # [s] from no stiffness to all of it, once the measured pose is the set-point
 
 
@@ -48,6 +51,7 @@ class FailSafe:
 
     def __init__(self, config: InjectionConfig, n: int) -> None:
         self._goes_silent = config.command_interface in ("effort", "duty")
+        self._pause_ns = round(_PAUSES * config.drive_timeout * 1e9)
         self._mixes = config.command_interface != "position"
         self._share = config.fail_safe_deceleration
         self._duration = config.fail_safe_duration
@@ -55,6 +59,7 @@ class FailSafe:
         self._from = [0.0] * n
         self._begin_ns = 0
         self._phase_ns = 0
+        self._quiet_until_ns = 0  # and until the arm rests; 0 = no pause is due
         self.phase = Phase.SILENT
         self.stiffness = 1.0
         self.blind = False
@@ -86,6 +91,7 @@ class FailSafe:
         """Enter; ``command`` is the last one that was sent, None when there was none."""
         self.blind = blind
         self._begin_ns = self._phase_ns = now_ns
+        self._quiet_until_ns = 0
         if command is None:
             self.phase = Phase.SILENT
             self.stiffness = 0.0
@@ -94,6 +100,13 @@ class FailSafe:
         self.phase = Phase.MOVING
         self.stiffness = 0.0 if self._mixes else 1.0
         set_point.brake(self._share, limits)
+
+    def pause(self, now_ns: int) -> None:
+        """Say nothing to drives that have stopped by themselves: they want a pause."""
+        if self._quiet_until_ns == 0:
+            self._quiet_until_ns = now_ns + self._pause_ns
+            self.stiffness = 0.0
+            self._enter(Phase.SILENT, now_ns)
 
     def step(
         self,
@@ -123,6 +136,10 @@ class FailSafe:
             if self._goes_silent and done:
                 self._enter(Phase.SILENT, now_ns)
             return False
+        if self._quiet_until_ns:
+            if now_ns < self._quiet_until_ns or not at_rest:
+                return False
+            self._quiet_until_ns = 0
         if self.phase is Phase.SILENT:
             # As at activation: whatever was commanded before the silence is forgotten.
             set_point.start(now_ns, position, velocity, limits)

@@ -22,6 +22,9 @@ class Law(Protocol):
     def reset(self) -> None:
         """Forget what was integrated."""
 
+    def release(self, joint: int) -> None:
+        """Forget what was integrated for one joint."""
+
     def save(self) -> None:
         """Remember the state, for :meth:`restore`."""
 
@@ -51,6 +54,10 @@ class DutyLaw:
     def reset(self) -> None:
         """Clear the integrals."""
         self._effort.reset()
+
+    def release(self, joint: int) -> None:
+        """Clear one integral."""
+        self._effort.release(joint)
 
     def save(self) -> None:
         """Remember the integrals."""
@@ -86,6 +93,9 @@ class VelocityLaw:
         self._gain = gain
 
     def reset(self) -> None:
+        """Nothing is integrated."""
+
+    def release(self, joint: int) -> None:
         """Nothing is integrated."""
 
     def save(self) -> None:
@@ -125,6 +135,9 @@ class PositionLaw:
         self._n = len(model.joint_names)
 
     def reset(self) -> None:
+        """Nothing is integrated."""
+
+    def release(self, joint: int) -> None:
         """Nothing is integrated."""
 
     def save(self) -> None:

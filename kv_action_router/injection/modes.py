@@ -21,6 +21,7 @@ from kv_action_router.contracts import InjectorEvent, InjectorState, TrajectoryC
 from kv_action_router.injection.auxiliary import AuxiliarySchedule
 from kv_action_router.injection.chunk_gate import ChunkGate, RefusalError
 from kv_action_router.injection.config import InjectionConfig
+from kv_action_router.injection.drive_stops import DRIVES, DriveStops
 from kv_action_router.injection.drives import Drives
 from kv_action_router.injection.events import Event
 from kv_action_router.injection.failsafe import FailSafe
@@ -85,11 +86,13 @@ class Modes:
         self.fail_safe = FailSafe(config, len(joints.names))
         self.auxiliary = AuxiliarySchedule()
         self.supervisor = Supervisor(config)
+        self.drive_stops = DriveStops()
         self.release_answer: tuple[bool, str] | None = None
 
     def activate(self, now_ns: int) -> None:
         """Begin anew: nothing is sent before a complete joint state."""
         self.supervisor.start(now_ns)
+        self.drive_stops.reset(now_ns)
         self._new_epoch(needs_decision=False)
         self.state = InjectorState.INACTIVE
         self.reason = "waits for joint states"
@@ -124,6 +127,8 @@ class Modes:
             self._release(now_ns)
         drives = self._drives
         source, reason = self.supervisor.judge(now_ns, late_ns, drives.hazard, drives.hazard_reason)
+        if self.drive_stops.stopped:
+            source, reason = self._mind_stopped_drives(now_ns, source, reason)
         if self.state is _FAIL_SAFE:
             self._stay_safe(now_ns, source, reason)
         elif source:
@@ -146,6 +151,8 @@ class Modes:
         if self._leaving or self.state not in MOVING_STATES:
             what = "is being deactivated" if self._leaving else f"is in {self.state.name}"
             raise RefusalError(InjectorEvent.CHUNK_INVALID, f"the injector {what}: {self.reason}")
+        if self.drive_stops.stopped:
+            raise RefusalError(InjectorEvent.CHUNK_INVALID, "the drives have their brakes engaged")
 
     def follow(self, chunk: TrajectoryChunk, now_ns: int) -> None:
         """The set-point follows a chunk now."""
@@ -244,7 +251,7 @@ class Modes:
         self._blamed = {source}
         self._drives.hazard = ""
         # A loop that was away for that long has been braked by the drive: it begins anew.
-        heard = self._command.send and source != Supervisor.LOOP
+        heard = self._command.send and source not in (Supervisor.LOOP, DRIVES)
         self.fail_safe.begin(
             now_ns,
             self._command.values if heard else None,
@@ -254,6 +261,16 @@ class Modes:
         )
         self.say(InjectorEvent.FAIL_SAFE, reason, now_ns, source=source)
 
+    def _mind_stopped_drives(self, now_ns: int, source: str, reason: str) -> tuple[str, str]:
+        """Give the drives their pause; return what is at fault, them where nothing else is."""
+        own_source, own_reason = self.drive_stops.judge()
+        if not own_source:
+            return source, reason
+        if self.state is not _FAIL_SAFE:
+            self._enter_fail_safe(now_ns, own_source, own_reason)
+        self.fail_safe.pause(now_ns)
+        return (source, reason) if source else (own_source, own_reason)
+
     def _stay_safe(self, now_ns: int, source: str, reason: str) -> None:
         if source:
             self._cause_ns = now_ns
@@ -262,7 +279,7 @@ class Modes:
                 self._blamed.add(source)
                 self.say(InjectorEvent.FAIL_SAFE, reason, now_ns, source=source)
             return
-        gone = now_ns - self._cause_ns >= _CLEAR_NS
+        gone = now_ns - self._cause_ns >= _CLEAR_NS and not self.drive_stops.stopped
         if gone and self.fail_safe.sends and self.fail_safe.reached:
             self.state = InjectorState.HOLD
             self.reason = "the cause is gone: waits for a fresh decision"

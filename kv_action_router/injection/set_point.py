@@ -102,7 +102,7 @@ class SetPoint:
         self.last_ns = now_ns
         self._offset.clear()
         if any(abs(v) > self._config.rest_velocity for v in velocity):
-            self._begin_ramp(now_ns, 1.0, limits)
+            self._begin_ramp(now_ns, self._config.fail_safe_deceleration, limits)
         else:
             for i in range(self._n):
                 self.velocity[i] = 0.0
@@ -129,6 +129,7 @@ class SetPoint:
             shortest=config.blend_time,
             longest=config.blend_time_limit,
             farthest=config.chunk_distance_limit,
+            share=config.blend_acceleration,
         )
         for kept, now in zip(
             self._old_state, (self.position, self.velocity, self.acceleration), strict=True

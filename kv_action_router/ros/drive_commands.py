@@ -25,7 +25,9 @@ class DriveCommands:
 
     def __init__(self, plane: DataPlane) -> None:
         self._readers = [(which, plane.reader(topic, raw=True)) for which, topic in _TOPICS]
-        self._fields = FieldReader(Float64MultiArray, ("data", "layout.dim.label"))
+        self._fields = FieldReader(
+            Float64MultiArray, ("data", "layout.dim.label", "layout.data_offset")
+        )
         self._turn = 0
 
     def take(self, active: Interface | None) -> Sequence[tuple[Interface, bytes]]:
@@ -48,13 +50,15 @@ class DriveCommands:
             found.sort(key=itemgetter(0))
         return [(interface, message) for _, interface, message in found]
 
-    def read(self, data: bytes) -> tuple[tuple[float, ...], tuple[str, ...]]:
-        """Return the values of a command, and the joint of each (none = in the drives' order).
+    def read(self, data: bytes) -> tuple[tuple[float, ...], tuple[str, ...], int]:
+        """Return a command's values, the joint of each (none = in the drives' order), and its time.
+
+        The time is CLOCK_MONOTONIC of its sender modulo 2^32 [us]; 0 = it does not say.
 
         Raises:
             InputError: it is not complete.
         """
         fields = self._fields.read(data)
         assert fields is not None  # the message's only sequence of messages is asked for
-        values, names = fields
-        return values, names
+        values, names, sent_us = fields
+        return values, names, sent_us

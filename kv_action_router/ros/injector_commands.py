@@ -18,6 +18,7 @@ from kv_action_router.ros.stamping import stamp_clock
 from kv_action_router.ros.topics import Topic
 from kv_action_router.ros.wire import FieldWriter
 
+_WRAP = 1 << 32
 _STAMP = ("header.stamp.sec", "header.stamp.nanosec")
 
 
@@ -35,8 +36,11 @@ class CommandWriter:
         output.prepare(message, _new)
         self.kind = type(message)
         self._stamped = output.stamped
+        self._says_when = bool(output.sent_field)
         self._whole = len(output.fields) == 1
         names = (*_STAMP, *output.fields) if output.stamped else output.fields
+        if self._says_when:
+            names = (output.sent_field, *names)
         self._writer = FieldWriter(self.kind, names, message)
 
     def write(self, values: Sequence[float]) -> bytes:
@@ -44,6 +48,8 @@ class CommandWriter:
         command = (values,) if self._whole else values
         if self._stamped:
             command = (*divmod(self._clock(), 1_000_000_000), *command)
+        if self._says_when:
+            command = (time.monotonic_ns() // 1000 % _WRAP or 1, *command)
         return self._writer.write(command)
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from kv_action_router.contracts import DriveSample, FloatArray, ImuSample, JointSample
+from kv_action_router.errors import InputError
 from kv_action_router.monitoring.samples import WrenchSample
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.simulation.config import SimulationConfig
+from kv_action_router.simulation.connector import Connector
 from kv_action_router.simulation.drives import Interface
 from kv_action_router.simulation.pacing import Rate
 from kv_action_router.simulation.placement import Reach, TargetPlacement
@@ -58,6 +61,9 @@ class CellPlant(Protocol):
     def target(self) -> FloatArray:
         """True center of the target's top face, base frame [m] (3,)."""
 
+    def place_of(self, target: str) -> FloatArray:
+        """Return the true place of a thing to act on [m] (3,), by its name; empty = the target."""
+
 
 class Cell(Protocol):
     """A robot with its work-place, seen by one process; attributes as in :class:`RobotCell`."""
@@ -74,6 +80,10 @@ class Cell(Protocol):
     @property
     def screw(self) -> Screw | None:
         """The screw that stands in the target; None = this cell has none."""
+
+    @property
+    def connector(self) -> Connector | None:
+        """The plug and its socket on a disc of their own; None = this cell has none."""
 
     def place_target(self) -> FloatArray:
         """Put the target somewhere else; return the center of its top [m] (3,)."""
@@ -121,18 +131,29 @@ class RobotCell:
         self._imu_rate = Rate(config.imu_rate, plant.dt)
         self._drive_rate = Rate(config.drive_state_rate, plant.dt)
         self._camera_rate = Rate(config.camera_rate, plant.dt)
-        self._pending: deque[tuple[Interface, FloatArray] | None] = deque([None] * command_delay)
+        # commands on their way, and when each was sent [us]
+        self._pending: deque[tuple[Interface, FloatArray, int] | None] = deque(
+            [None] * command_delay
+        )
 
     @property
     def screw(self) -> Screw | None:
         """The screw that stands in the target; None = this cell has none."""
         return self.plant.screw
 
+    @property
+    def connector(self) -> Connector | None:
+        """The plug and its socket on a disc of their own; None = this cell has none."""
+        return self.plant.connector
+
     def place_target(self) -> FloatArray:
         """Put the target somewhere else at random; return the center of its top [m] (3,)."""
-        x, y = self._placement.random(self.plant.target, self.plant.tip)
-        self.plant.place_target(float(x), float(y))
-        return self.plant.target
+        plant = self.plant
+        place = self._placement.random(plant.target, plant.tip)
+        if plant.connector is not None:
+            plant.place_connector(*self._placement.random(plant.target, plant.tip, place).tolist())
+        plant.place_target(*place.tolist())
+        return plant.target
 
     def clock(self) -> int:
         """Return the present simulated time [ns]; it stands still while the stages compute."""
@@ -163,10 +184,12 @@ class RobotCell:
 
     def act(self, interface: Interface, values: FloatArray | None) -> None:
         """Take a command, None = silence, and let one physics step pass."""
-        self._pending.append(None if values is None else (interface, values))
+        self._pending.append(None if values is None else (interface, values, self.now_ns // 1000))
         command = self._pending.popleft()
         if command is not None:
-            self.plant.drives.command(*command, (), self.now_ns)
+            kind, wanted, sent_us = command
+            with suppress(InputError):  # counted by the drives; a driver lives on
+                self.plant.drives.command(kind, wanted, (), self.now_ns, sent_us)
         self.now_ns += self._step_ns
         contact = self.plant.step(self.now_ns)
         if contact is not None:
@@ -189,7 +212,7 @@ class RobotCell:
             drives.rated_current,
             drives.duty,
             _NO_VALUES,
-            np.full(len(drives.names), drives.braked),
+            np.full(len(drives.names), drives.stopped),
             self.now_ns,
             measured.voltage.copy(),
         )

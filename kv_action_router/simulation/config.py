@@ -63,6 +63,21 @@ class SimulationConfig(Configuration):
         minimum=0.0,
         maximum=100.0,
     )
+    command_delay_limit: float = parameter(
+        0.010,
+        "drives refuse commands whose stamp says that they are later than the best one by more;"
+        " 0 = they take them",
+        unit="s",
+        minimum=0.0,
+        maximum=0.5,
+    )
+    following_error: float = parameter(
+        0.3,
+        "drives refuse a position that is farther from the joint",
+        unit="rad",
+        minimum=0.01,
+        maximum=10.0,
+    )
     brake_ratio: float = parameter(
         1.5, "torque of a brake over the drive's limit", minimum=1.0, maximum=5.0
     )

@@ -5,7 +5,11 @@ was commanded, inside its limit. In velocity and position mode it closes its own
 acceleration, which the plant turns into torque by its exact dynamics, as a maker's drive does.
 
 Without a command the drives make a quick stop: down to standstill at a set deceleration on their
-own encoders, then the brakes (stop category 1 of IEC 60204-1; quick stop of CiA 402).
+own encoders, then the brakes (stop category 1 of IEC 60204-1; quick stop of CiA 402). They carry it
+out to its end, and take commands again after a pause only (:class:`CommandLink`).
+
+In velocity and position mode they keep to a profile of their own (profile acceleration of CiA 402),
+and refuse a position that is farther away than the following error allows.
 """
 
 from __future__ import annotations
@@ -18,9 +22,10 @@ import numpy as np
 
 from kv_action_router.contracts import FloatArray
 from kv_action_router.errors import InputError
+from kv_action_router.simulation.command_link import CommandLink
+from kv_action_router.simulation.profile import VelocityProfile
 from kv_action_router.simulation.thermal import ThermalModel
 
-_POSITION_GAIN = 40.0  # [1/s] position error to velocity
 _VELOCITY_GAIN = 160.0  # [1/s] velocity error to acceleration
 _INTEGRAL_GAIN = 6400.0  # [1/s^2] takes up joint friction
 _INTEGRAL_LIMIT = 40.0  # [rad/s^2]
@@ -40,8 +45,8 @@ class DriveBank:
     """The drives of one robot.
 
     Invariants: a refused command changes nothing but :attr:`refused`. Braked drives give no torque.
-    Torque never exceeds ``effort_limit``. Drives that make a quick stop are not braked yet; a
-    command ends it.
+    Torque never exceeds ``effort_limit``. Drives that make a quick stop are not braked yet; nothing
+    ends it but standstill.
     """
 
     def __init__(
@@ -53,6 +58,10 @@ class DriveBank:
         thermal: ThermalModel,
         timeout: float,
         quick_stop: float,
+        *,
+        delay_limit: float = 0.010,
+        following_error: float = 0.3,
+        acceleration: float = 30.0,
     ) -> None:
         """Start braked, without a command.
 
@@ -64,13 +73,19 @@ class DriveBank:
             thermal: temperature of the windings.
             timeout: silence after which all drives stop [s].
             quick_stop: deceleration of that stop [rad/s^2]; 0 = the brakes engage at once.
+            delay_limit: commands that come later than the best one by more are refused [s].
+            following_error: a commanded position that is farther away is refused [rad].
+            acceleration: of the drives' own profile, velocity and position mode [rad/s^2].
         """
         self.names = tuple(names)
         self.effort_limit = np.array(effort_limit, float)
         self.velocity_limit = np.array(velocity_limit, float)
         self.torque_constant = np.array(torque_constant, float)
         self.thermal = thermal
-        self.timeout_ns = int(timeout * 1e9)
+        self._link = CommandLink(int(timeout * 1e9), int(delay_limit * 1e9))
+        self._following_error = following_error
+        self._profile = VelocityProfile(self.velocity_limit, acceleration)
+        self._position: FloatArray | None = None  # as seen last [rad] (n,)
         size = len(self.names)
         self.interface: Interface | None = None
         self.braked = True
@@ -80,7 +95,6 @@ class DriveBank:
         self._command = np.zeros(size)  # of the other two interfaces
         self._command_names: tuple[str, ...] = ()
         self._command_order: list[int] | None = None  # of the names above; None = the drives' own
-        self._command_ns = 0
         self._quick_stop = quick_stop
         self._stopping = False
         self._ramp = np.zeros(size)  # speed that a quick stop has come down to [rad/s]
@@ -93,6 +107,11 @@ class DriveBank:
         self._per_square_torque = self.torque_constant**-2.0  # [A^2 / (N m)^2]
         self._thermal_time = 0.0
         self.rated_current: FloatArray = self.effort_limit / self.torque_constant  # [A] (n,)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the brakes are engaged, or will be at the end of a quick stop."""
+        return self.braked or self._stopping
 
     @property
     def current(self) -> FloatArray:
@@ -112,48 +131,59 @@ class DriveBank:
         values: FloatArray | Sequence[float],
         names: Sequence[str],
         now_ns: int,
+        stamp_us: int = 0,
     ) -> None:
-        """Take a command.
+        """Take a command; one that comes once more is no news.
 
         Args:
             interface: what it is for.
             values: [N m], [rad/s] or [rad], one a joint.
             names: joint of each value; empty = in the drives' order.
             now_ns: CLOCK_MONOTONIC [ns].
+            stamp_us: when it was sent, see :meth:`CommandLink.check`; 0 = it does not say.
 
         Raises:
-            InputError: wrong size, a value that is not finite, unknown or repeated names. Nothing
-                has changed then, and the time-out goes on.
+            InputError: wrong size, a value that is not finite, unknown or repeated names; too far
+                from the joint; late, out of order, or too early after a quick stop. Nothing has
+                changed then, and the time-out goes on.
         """
+        if self._link.repeated(stamp_us):
+            return
         try:
+            if fault := self._link.check(stamp_us, now_ns, moving=self._stopping):
+                raise InputError(f"{interface.value} command", "in its time", fault)
             ordered = self._ordered(interface, values, names)
+            self._check_distance(interface, ordered)
         except InputError:
             self.refused += 1
             raise
+        self._link.take(now_ns)
         if interface is Interface.EFFORT:
             self._effort = ordered
         else:
             self._command[:] = ordered
-        self._command_ns = now_ns
-        if interface is not self.interface or self.braked or self._stopping:
+        if interface is not self.interface or self.braked:
             self._integral[:] = 0.0
+            self._profile.reset()
         self.interface = interface
-        self.braked = self._stopping = False
+        self.braked = False
 
     def update(self, position: FloatArray, velocity: FloatArray, dt: float, now_ns: int) -> None:
         """Check the time-out and run the drives' own loops for one physics step of ``dt`` [s]."""
-        if not self.braked and now_ns - self._command_ns > self.timeout_ns:
+        self._position = position
+        if self._stopping or (not self.braked and self._link.lost(now_ns)):
             self._come_down(velocity, dt, now_ns)
         if self.wanted_acceleration is None:
             return
         if self._stopping:
             wanted = self._ramp
             self._integral[self._ramp == 0.0] = 0.0  # friction holds what stands
-        elif self.interface is Interface.POSITION:
-            wanted = _POSITION_GAIN * (self._command - position)
         else:
             wanted = self._command
-        error = np.clip(wanted, -self.velocity_limit, self.velocity_limit) - velocity
+            if self.interface is Interface.POSITION:
+                wanted = self._profile.to_position(self._command, position)
+            wanted = self._profile.follow(wanted, velocity, dt)
+        error = wanted - velocity
         if not self._stopping:  # it would wind up on the ramp, and swing back at its end
             self._integral += _INTEGRAL_GAIN * dt * error
             np.clip(self._integral, -_INTEGRAL_LIMIT, _INTEGRAL_LIMIT, out=self._integral)
@@ -197,10 +227,20 @@ class DriveBank:
         self._square_torque = [0.0] * len(self.names)
         self._thermal_time = 0.0
 
+    def _check_distance(self, interface: Interface, ordered: Sequence[float]) -> None:
+        if interface is not Interface.POSITION or self._position is None:
+            return
+        for name, value, at in zip(self.names, ordered, self._position.tolist(), strict=True):
+            if abs(value - at) > self._following_error:
+                field = f"position command of {name}"
+                limit = f"within {self._following_error:g} rad of the joint (following error)"
+                raise InputError(field, limit, round(value - at, 4))
+
     def _come_down(self, velocity: FloatArray, dt: float, now_ns: int) -> None:
         """Go on with the quick stop, or begin it; brake at standstill."""
         if not self._stopping:
             self._stopping = True
+            self._link.stop_until_pause()
             self._ramp[:] = velocity
             longest = float(np.abs(velocity).max()) / self._quick_stop if self._quick_stop else 0.0
             self._ramp_end_ns = now_ns + int(longest * 1e9)

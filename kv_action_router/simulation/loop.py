@@ -88,6 +88,7 @@ class PhysicsLoop:
         self._camera_rate = Rate(config.camera_rate, step) if config.camera_rate else None
         self._real_time = RealTimeFactor()
         self._next_pace = 0
+        self._drives_stopped = plant.drives.stopped
         self.factor = 1.0  # simulated over real time, over the last second
         self._calls: deque[Callable[[], None]] = deque()
         self._running = False
@@ -163,7 +164,9 @@ class PhysicsLoop:
             outputs.screw(plant.screw, self.factor, stamp)
         if self._camera_rate is not None and self._camera_rate.due(steps):
             outputs.image(Snapshot.of(plant.data, stamp))
-        if self._drive_rate.due(steps):
+        stopped = plant.drives.stopped
+        if self._drive_rate.due(steps) or stopped is not self._drives_stopped:
+            self._drives_stopped = stopped  # whoever commands them must know at once
             plant.drives.warm()
             outputs.drives(plant, stamp)
         if steps >= self._next_pace:

@@ -161,8 +161,8 @@ class SimulationNode(Node):
         drives = self.plant.drives
         for interface, data in self._commands.take(drives.interface):
             try:
-                values, names = self._commands.read(data)
-                drives.command(interface, values, names, now_ns)
+                values, names, sent_us = self._commands.read(data)
+                drives.command(interface, values, names, now_ns, sent_us)
             except InputError as error:
                 self.get_logger().error(
                     f"refused: {error} ({drives.refused} commands refused so far)",
@@ -195,7 +195,7 @@ class SimulationNode(Node):
             measured.current,
             drives.rated_current,
             drives.duty,
-            self._braked[drives.braked],
+            self._braked[drives.stopped],
             measured.voltage,
         )
         self._tip, self._target = plant.tip, plant.target

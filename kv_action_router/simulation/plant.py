@@ -91,6 +91,8 @@ class Plant:
             thermal,
             config.command_timeout,
             config.quick_stop,
+            delay_limit=config.command_delay_limit,
+            following_error=config.following_error,
         )
         self.wear = Wear(
             torque_constant,

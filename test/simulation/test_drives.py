@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -79,8 +81,77 @@ def test_refused_command_changes_nothing(values: list[float], names: tuple[str, 
     assert tick(bank, 35 * MS).tolist() == [1.0, 2.0, 3.0]
     tick(bank, 41 * MS)  # the refused command did not prolong the last good one
     assert bank.braked
-    bank.command(Interface.EFFORT, np.ones(3), (), 42 * MS)
-    assert tick(bank, 42 * MS).tolist() == [1.0, 1.0, 1.0]
+    bank.command(Interface.EFFORT, np.ones(3), (), 71 * MS)
+    assert tick(bank, 71 * MS).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_stopped_drives_take_nothing_before_a_pause() -> None:
+    bank = make_bank()
+    bank.command(Interface.EFFORT, np.ones(3), (), 0)
+    tick(bank, 41 * MS)
+    assert bank.stopped
+    bank.command(Interface.EFFORT, np.ones(3), (), 42 * MS)  # the silence before was the pause
+    assert not bank.stopped
+    tick(bank, 83 * MS)
+    for now in (84, 100, 139):
+        with contextlib.suppress(InputError):
+            bank.command(Interface.EFFORT, np.array([np.nan, 1.0, 1.0]), (), now * MS)
+    with pytest.raises(InputError, match="without a pause"):
+        bank.command(Interface.EFFORT, np.ones(3), (), 150 * MS)
+    assert bank.stopped
+    bank.command(Interface.EFFORT, np.ones(3), (), 190 * MS)
+    assert not bank.stopped
+
+
+def stamped(bank: DriveBank, sent_us: int, now_us: int) -> None:
+    bank.command(Interface.EFFORT, np.full(3, 0.5), (), now_us * 1000, sent_us % 2**32)
+
+
+@pytest.mark.parametrize("start", [1_000_000, 2**32 - 5_000])  # the stamp begins anew at 2^32 us
+def test_late_commands_and_overtaken_ones_are_refused(start: int) -> None:
+    bank = make_bank()
+    for i in range(5):
+        stamped(bank, start + 2000 * i, start + 2000 * i + 300)
+    with pytest.raises(InputError, match="late by 12 ms"):
+        stamped(bank, start + 10_000, start + 22_300)
+    with pytest.raises(InputError, match=r"older than the one before by 2\.0 ms"):
+        stamped(bank, start + 8_000, start + 22_400)
+    assert bank.refused == 2
+    stamped(bank, start + 22_000, start + 22_500)
+    assert bank.refused == 2
+
+
+def test_a_frozen_command_does_not_feed_the_watchdog() -> None:
+    bank = make_bank()
+    stamped(bank, 1000, 1100)
+    for ms in range(2, 41):
+        stamped(bank, 1000, 1000 * ms)
+        tick(bank, ms * MS)
+    assert not bank.stopped
+    stamped(bank, 1000, 42_000)
+    tick(bank, 42 * MS)
+    assert bank.stopped
+    assert bank.refused == 0
+
+
+def test_a_position_farther_away_than_the_following_error_is_refused() -> None:
+    bank = make_bank()
+    tick(bank, 0)
+    with pytest.raises(InputError, match=r"position command of b must be within 0\.3 rad"):
+        bank.command(Interface.POSITION, np.array([0.2, -0.31, 0.0]), (), 0)
+    assert bank.stopped
+    bank.command(Interface.POSITION, np.array([0.2, -0.29, 0.0]), (), 0)
+    assert not bank.stopped
+
+
+def test_velocities_are_reached_on_the_drives_own_profile() -> None:
+    bank = make_bank()
+    bank.command(Interface.VELOCITY, np.full(3, 2.0), (), 0)
+    tick(bank, 0)
+    first = bank.wanted_acceleration
+    assert first is not None
+    # a step of 30 rad/s^2 times 1 ms, not of 2 rad/s, is what the loop sees
+    assert (first <= 30.0 * DT * (160.0 + 6400.0 * DT) + 1e-9).all()
 
 
 def test_refusal_names_field_and_joints() -> None:

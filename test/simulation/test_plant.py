@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
 import numpy as np
@@ -66,13 +67,29 @@ def test_the_brakes_alone_stop_and_hold_a_moving_arm(make_stepped) -> None:
     assert np.abs(stepped.plant.velocity).max() < 0.01
 
 
-def test_a_command_ends_the_quick_stop(stepped) -> None:
+def test_nothing_ends_the_quick_stop_but_standstill_and_then_a_pause(stepped) -> None:
+    """Commands that come back must not pull the arm after a set-point that has gone on."""
+    wanted = np.full(6, 0.5)
+
     def drive(now: int) -> None:
-        stepped.drives.command(Interface.VELOCITY, np.full(6, 0.5), (), now)
+        with contextlib.suppress(InputError):
+            stepped.drives.command(Interface.VELOCITY, wanted, (), now)
 
     stepped.run(0.3, drive)
     stepped.run(0.060)
+    assert stepped.drives.stopped
     assert not stepped.drives.braked
+    largest = 0.0
+    before = np.array(stepped.plant.velocity)
+    for _ in range(150):
+        stepped.run(0.002, drive)
+        largest = max(largest, float(np.abs(stepped.plant.velocity - before).max()))
+        before = np.array(stepped.plant.velocity)
+    assert stepped.drives.braked  # whoever commands has not noticed
+    assert largest <= 10.0 * 0.002
+    with pytest.raises(InputError, match="without a pause of 40 ms after the quick stop"):
+        stepped.drives.command(Interface.VELOCITY, wanted, (), stepped.now_ns)
+    stepped.run(0.042)
     stepped.run(0.3, drive)
     assert (stepped.plant.velocity > 0.45).all()
 

@@ -44,15 +44,22 @@ def test_a_touch_is_reported_once_and_again_after_the_tip_was_clear(
     below = robot.solve_ik(CENTER + np.array([0.004, 0.0, -0.0003]), seed=above)
     far = robot.solve_ik(CENTER + np.array([0.004, 0.0, 0.050]), seed=above)
 
-    def hold(goal: np.ndarray, seconds: float) -> None:
-        stepped.run(seconds, lambda now: stepped.drives.command(Interface.POSITION, goal, (), now))
+    def move(goal: np.ndarray, seconds: float) -> None:
+        start, begin = np.array(stepped.plant.position), stepped.now_ns
+
+        def command(now: int) -> None:
+            share = min(1.0, (now - begin) * 1e-9 / (0.8 * seconds))
+            place = start + share * (goal - start)
+            stepped.drives.command(Interface.POSITION, place, (), now)
+
+        stepped.run(seconds, command)
 
     stepped.plant.position[:] = above
     for goal in (above, below, above, below):
-        hold(goal, 0.25)
+        move(goal, 0.25)
     assert len(stepped.contacts) == 1
-    hold(far, 0.5)
-    hold(below, 0.5)
+    move(far, 0.5)
+    move(below, 0.5)
     assert len(stepped.contacts) == 2
     for contact in stepped.contacts:
         assert contact.error == pytest.approx(0.004, abs=3e-4)

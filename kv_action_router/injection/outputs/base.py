@@ -17,6 +17,8 @@ class Output(Protocol):
         fields: dotted names of the fields that a command (n,) is written to, in the interface's SI
             unit: one array that holds all values, or one number for each.
         stamped: whether the message has a header whose stamp the sender fills in.
+        sent_field: number that takes CLOCK_MONOTONIC of the sending, modulo 2^32 [us], where there
+            is no header; empty = none.
         has_own_timeout: whether what receives the message brakes by itself when no more come.
     """
 
@@ -24,6 +26,7 @@ class Output(Protocol):
     message_type: str
     fields: tuple[str, ...]
     stamped: bool
+    sent_field: str
     has_own_timeout: bool
 
     def prepare(self, message: Any, new: NewMessage) -> None:

@@ -24,6 +24,7 @@ class JointTrajectoryOutput:
         self._field = "positions" if interface == "position" else "velocities"
         self.fields: tuple[str, ...] = (f"points[0].{self._field}",)
         self.stamped = False
+        self.sent_field = ""
         self.has_own_timeout = True
         self._joints = list(joints)
         self._horizon_ns = _HORIZON_PERIODS * period_ns

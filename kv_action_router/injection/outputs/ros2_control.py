@@ -13,7 +13,8 @@ class ForwardCommandOutput:
     """``<interface>_controller/commands``; labels of the layout's dimensions are joint names.
 
     A forward command controller keeps the last command for ever: the drives' own time-out must
-    brake.
+    brake. It looks at the data alone; to drives that look further the layout's ``data_offset``,
+    which has no use beside one array without padding, says when the command was sent.
     """
 
     def __init__(self, interface: str, joints: Sequence[str]) -> None:
@@ -21,6 +22,7 @@ class ForwardCommandOutput:
         self.message_type = "std_msgs/msg/Float64MultiArray"
         self.fields: tuple[str, ...] = ("data",)
         self.stamped = False
+        self.sent_field = "layout.data_offset"
         self.has_own_timeout = False
         self._joints = tuple(joints)
 

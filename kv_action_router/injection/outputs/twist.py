@@ -26,6 +26,7 @@ class TwistOutput:
         self.message_type = "geometry_msgs/msg/Twist"
         self.fields: tuple[str, ...] = ("linear.x", "angular.z")
         self.stamped = False
+        self.sent_field = ""
         self.has_own_timeout = True
 
     def prepare(self, message: Any, new: NewMessage) -> None:
