@@ -84,6 +84,7 @@ class ExecutionTable:
         """Begin with what the robot's file says; its torque constants are the data sheet's."""
         self._model = model
         self._pristine = True
+        self._untold = False  # the control loop has changed it, and nobody has confirmed that
         self._data_sheet: FloatArray | None = None  # torque constants [N m/A] (n,)
         self.acceleration_trim = (0.0, 0.0, 0.0)  # [m/s^2] live, swapped as one tuple
         self.current = self._snapshot(initial)
@@ -91,17 +92,23 @@ class ExecutionTable:
     def apply(self, value: ExecutionValue) -> Snapshot:
         """Put a value from outside in force; the one that is in force already is no news.
 
+        Versions between the two may be missing: the stream holds the newest one only, and what is
+        not heard of is in the newest.
+
         Raises:
-            StaleVersionError: it was made from a version that is no longer in force.
+            StaleVersionError: it was made from a version that is no longer in force, or without
+                what the control loop has changed since.
             InputError: it is incomplete, not finite or out of bounds.
         """
         present = self.current.value
         version = present.version
         if value.version == version and value.base_version == present.base_version:
+            self._untold = False
             return self.current
         # What was read from the file at start gives way to whatever the durable copy has become.
         first = self._pristine and value.version > version
-        if value.base_version != version and not first:
+        missed = value.base_version > version and not self._untold
+        if value.base_version != version and not (first or missed):
             raise StaleVersionError(
                 f"execution value {value.version} was made from version {value.base_version}, "
                 f"version {version} is in force"
@@ -111,13 +118,13 @@ class ExecutionTable:
                 f"execution value {value.version} is not newer than version {version}"
             )
         self.current = self._snapshot(value)
-        self._pristine = False
+        self._pristine = self._untold = False
         return self.current
 
     def swap(self, value: ExecutionValue) -> Snapshot:
         """Put the control loop's own change of the value in force."""
         self.current = self._snapshot(value)
-        self._pristine = False
+        self._pristine, self._untold = False, True
         return self.current
 
     def published(self) -> ExecutionValue:

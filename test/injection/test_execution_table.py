@@ -80,9 +80,26 @@ def test_versions_are_compared_and_set() -> None:
 
 def test_the_file_s_values_give_way_to_the_durable_copy_once() -> None:
     subject = table()
-    assert subject.apply(execution_value(version=17, base=16)).value.version == 17
+    assert subject.apply(execution_value(version=17, base=3)).value.version == 17
     with pytest.raises(StaleVersionError):
-        subject.apply(execution_value(version=30, base=29))
+        subject.apply(execution_value(version=30, base=3))
+
+
+def test_versions_that_were_not_heard_of_are_in_the_newest() -> None:
+    subject = table()
+    subject.apply(execution_value(version=2, base=1))
+    assert subject.apply(execution_value(version=5, base=4)).value.version == 5
+
+
+def test_what_the_loop_has_changed_is_not_lost_by_a_value_that_does_not_know_of_it() -> None:
+    subject = table()
+    subject.apply(execution_value(version=2, base=1))
+    own = execution_value(version=3, base=2, derating=0.6)
+    subject.swap(own)
+    with pytest.raises(StaleVersionError, match="made from version 4, version 3 is in force"):
+        subject.apply(execution_value(version=5, base=4))
+    subject.apply(own)  # the durable copy has it: what comes behind knows of it
+    assert subject.apply(execution_value(version=5, base=4)).value.version == 5
 
 
 def test_a_snapshot_cannot_be_written_into() -> None:
