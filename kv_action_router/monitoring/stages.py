@@ -26,6 +26,7 @@ REFUSED = frozenset(
         InjectorEvent.CHUNK_INVALID,
     }
 )  # these feedbacks carry the decision of a chunk that is not in force
+AGAIN_NS = 300_000_000  # the owner of the task has refused, or not heard, what is told again then
 _MOVING = frozenset({InjectorState.FOLLOW, InjectorState.RAMP, InjectorState.HOLD})
 
 
@@ -56,8 +57,9 @@ class _Watched:
 class StageWatch:
     """Judges the conditions of the stage under way.
 
-    Invariant: at most one condition is handed out for each decision of a goal, and only samples
-    count that were received after the injector took over the decision's motion, without a break.
+    Invariant: at most one condition is handed out for each decision of a goal, again only if it
+    still comes true ``AGAIN_NS`` later and nobody has acted on it; only samples count that were
+    received after the injector took over the decision's motion, without a break.
 
     Attributes:
         conditions: of the stage under way; a new tuple whenever they are begun anew.
@@ -82,7 +84,7 @@ class StageWatch:
         self._watched = []
         self.conditions: tuple[Condition, ...] = ()
         self._since_ns = -1  # motion in force since; -1 = it is not
-        self._answered = False
+        self._again_ns = 0  # what was handed out may be handed out again from then on
 
     @property
     def running(self) -> bool:
@@ -139,7 +141,10 @@ class StageWatch:
             view: of that table, at the present instant; its source is changed here.
         """
         self.due_ns = NEVER
-        if self._since_ns < 0 or self._answered:
+        if self._since_ns < 0:
+            return None
+        if view.now_ns < self._again_ns:
+            self.due_ns = self._again_ns
             return None
         view.source = NO_SOURCE
         view.since_ns = self._since_ns
@@ -169,7 +174,7 @@ class StageWatch:
 
     def complete(self, detection: Detection) -> StageCondition | None:
         """Return the end of the stage that a condition of the response table asks for."""
-        if self._since_ns < 0 or self._answered or detection.receipt_ns < self._since_ns:
+        if self._since_ns < 0 or detection.receipt_ns < max(self._since_ns, self._again_ns):
             return None
         return self._answer(
             detection.condition,
@@ -183,7 +188,7 @@ class StageWatch:
 
     def _begin(self) -> None:
         stage = self._stage
-        self._answered = False
+        self._again_ns = 0
         self._since_ns = -1
         self._watched = []
         if stage is not None:  # failures first: an end that comes with one is none
@@ -208,7 +213,9 @@ class StageWatch:
         receipt_ns: int,
     ) -> StageCondition:
         assert self.state is not None
-        self._answered = True
+        self._again_ns = receipt_ns + AGAIN_NS
+        for watched in self._watched:
+            watched.held.reset()
         return StageCondition(
             task=self.state.task,
             goal_id=self.state.goal_id,

@@ -295,6 +295,20 @@ def test_the_stage_ends_on_its_own_contact() -> None:
     assert 0.020 <= found.held < 0.030
 
 
+def test_a_condition_that_nobody_has_acted_on_is_told_again_while_it_holds() -> None:
+    bench = Bench()
+    bench.feedback = {"decision_id": 7}
+    bench.run(400, task_state("touch", 7, allowed_contact="target"))
+    bench.force = 6.0
+    bench.run(100)
+    assert [found.condition for found in bench.conditions] == ["contact"]
+    bench.run(300)
+    assert [found.decision_id for found in bench.conditions] == [7, 7]
+    bench.run(10, task_state("retreat", 8, index=2))
+    bench.run(500)
+    assert len(bench.conditions) == 2
+
+
 def test_no_tare_is_taken_on_what_the_stage_before_touches() -> None:
     bench = Bench()
     bench.feedback = {"decision_id": 7}
