@@ -151,7 +151,9 @@ class DecisionKeeper:
             if self._waited_for_target != (task.decision.decision_id, task.goal_id):
                 self._waited_for_target = (task.decision.decision_id, task.goal_id)
                 self._statistics.of_task(self._domain(key)).misses_no_target += 1
-            return f"decision {task.decision.decision_id} waits for the target to be seen"
+            sight = key.target_sight.name.lower().replace("_", " ")
+            name = f"decision {task.decision.decision_id}"
+            return f"{name} waits for the target to be seen, the newest image says: {sight}"
         return ""
 
     def _question(self, task: TaskState, key: TaskKey, vector: Float32Array) -> Question:

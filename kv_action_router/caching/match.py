@@ -20,6 +20,7 @@ from kv_action_router.caching.partitions import ROBOT_TOLERANCE
 from kv_action_router.contracts import (
     ROBOT_SLICE,
     SUMMED_SLICE,
+    TARGET_SLICE,
     BehaviorValue,
     Float32Array,
     JointSample,
@@ -227,17 +228,16 @@ class Matcher:
         behavior: BehaviorValue | None,
     ) -> tuple[MissReason, str, str]:
         """Return the first reason against a candidate, for people too, and the guard's name."""
-        threshold = self._config.threshold_of(question.scene)
-        minimum = self._config.target_minimum
-        if not similarity > threshold:
-            why = (
-                f"similarity {similarity:.3f} is not above {threshold:.3f} "
-                f"(scene {question.scene!r})"
-            )
-            return MissReason.SIMILARITY, why, ""
+        threshold, minimum = self._config.threshold_of(question.scene), self._config.target_minimum
         needs_target = question.needs_target
         if needs_target is None:
             needs_target = behavior is not None and behavior.target is not None
+        if not similarity > threshold:
+            if needs_target and not question.vector[TARGET_SLICE].any():
+                return MissReason.TARGET, "the motion acts on a target, the key holds none", ""
+            where = f"scene {question.scene!r}"
+            why = f"similarity {similarity:.3f} is not above {threshold:.3f} ({where})"
+            return MissReason.SIMILARITY, why, ""
         if needs_target and not target_similarity >= minimum:
             why = f"target similarity {target_similarity:.3f} is below {minimum:.3f}"
             return MissReason.TARGET, why, ""

@@ -164,12 +164,19 @@ class TaskKeyEncoder(StageNode[EncoderConfig]):
             self.event(ImageError(reason), "depth")
             return
         self._publish(key)
-        if key.target_sight is Sight.CAMERA_MOVED and encoder.perception is not None:
-            self.event(ImageError(encoder.perception.reason), "camera_pose")
+        if key.target_sight is not Sight.SEEN and encoder.perception is not None:
+            self._say_unseen(key, encoder.perception.reason)
         self._images += 1
         every = self.config.obstacle_every
         if self._images % every == 1 % every:
             self._publish_obstacles(encoder, distances, key)
+
+    def _say_unseen(self, key: TaskKey, reason: str) -> None:
+        """Say why the newest image gives no target: once none is held, or none can be trusted."""
+        if key.target_sight is Sight.CAMERA_MOVED:
+            self.event(ImageError(reason), "camera_pose")
+        elif key.target is None:
+            self.warn("target", f"no target ({key.target_sight.name.lower()}): {reason}")
 
     def _on_period(self, encoder: KeyEncoder, origin: Origin | None) -> None:
         now = time.monotonic_ns()

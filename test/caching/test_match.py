@@ -123,6 +123,17 @@ def test_a_key_without_target_is_compared_over_what_it_holds(build) -> None:
     assert seeing.similarity == pytest.approx(math.sqrt(0.5), abs=1e-5)
 
 
+def test_a_key_without_target_says_so_where_one_is_needed(build) -> None:
+    manager = build.manager()
+    insert(manager, build)
+    blind = build.vector()
+    blind[:16] = 0.0
+    answer = ask(manager, blind)
+    assert not answer.hit
+    assert answer.miss_reason == MissReason.TARGET
+    assert answer.reason.endswith("the motion acts on a target, the key holds none")
+
+
 def test_margin_is_to_the_best_of_another_behavior(build) -> None:
     manager = build.manager()
     first = insert(manager, build)

@@ -208,7 +208,7 @@ def test_task_epoch_and_scene_reach_the_keys(bench, spawn, tmp_path):
 
 
 def test_faults_are_named_and_survived(bench, spawn):
-    process = start(spawn)
+    process = start(spawn, "-p", "target_hold_limit:=0.5")
 
     def event(code, text):
         return lambda: any(e.error_code == code and text in e.error_msg for e in bench.events)
@@ -239,6 +239,16 @@ def test_faults_are_named_and_survived(bench, spawn):
     assert not bench.image_keys()
     bench.depth = depth
     bench.until(recovered, 5.0, "recovery of depth")
+
+    bench.color, shown = np.full_like(bench.color, 128), bench.color
+    bench.until(
+        lambda: "no target (absent): no pixel of the target's color" in process.output(),
+        START,
+        "the reason why there is no target",
+    )
+    assert bench.image_keys()[-1].target_sight == TaskKey.SIGHT_ABSENT
+    bench.color = shown
+    bench.until(recovered, 5.0, "recovery of the target")
 
     bench.velocity = float("nan")
     bench.until(
