@@ -31,7 +31,7 @@ SILENCES = {
     "cache_match": (MATCHES_MS, "chunk"),
     "trajectory_chunk": (60.0, "chunk"),
     "execution_feedback": (MATCHES_MS, ""),
-    "effort_controller/commands": (40.0, ""),
+    "effort_controller/commands": (40.0, "drives"),
     "obstacle_spheres": (1e4, ""),
     "heartbeat/cache_manager": (HEARTBEAT_MS, "cache_manager"),
 }

@@ -100,6 +100,8 @@ class FaultRecord:
         named: one of them names the source.
         moved_after_stop: the arm moved again before the stop was released.
         died: processes that ended without having been asked to.
+        begun_again: times that its system, or its task, was begun again before the fault could be
+            put in.
     """
 
     name: str
@@ -114,6 +116,7 @@ class FaultRecord:
     named: bool
     moved_after_stop: bool
     died: tuple[str, ...]
+    begun_again: int = 0
 
     @property
     def reaction_ms(self) -> float | None:
@@ -156,6 +159,7 @@ def figures(records: Sequence[FaultRecord]) -> dict[str, Any]:
         "injections": len(records),
         "safe": good,
         "safe_lower_bound_95": lower_confidence_bound(good, len(records)),
+        "begun_again": sum(record.begun_again for record in records),
         "resumed": sum(record.ended == "succeeded" for record in records),
         "rest_ms": summary(reactions),
         "position_step": summary([record.position_step for record in records]),

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from action_msgs.msg import GoalStatus
+from lifecycle_msgs.msg import State
 from rclpy.node import Node
 
 from kv_action_router.errors import RouterError
@@ -38,6 +39,8 @@ TARGETS = ((0.365, 0.0), (0.42, 0.12), (0.42, -0.12))  # [m] all of them seconds
 JOINT_PERIOD = 0.002  # [s] of the simulated driver
 _MOTION_S, _TASK_S, _RESULT_S, _START_S, _END_S = 10.0, 20.0, 25.0, 60.0, 6.0
 _WATCH_S = 0.4  # behind the fault's end
+_STARTS = 3  # of a task, until its arm is fast enough
+_TOLD = 3  # newest reports that say why nothing moved
 _MOVES = 0.02  # [rad/s] twice the speed at rest
 
 
@@ -71,6 +74,7 @@ class FaultBench:
     Attributes:
         supervisor: of its processes.
         node: that publishes and listens here.
+        false_starts: why tasks were begun again, since the owner looked last.
     """
 
     def __init__(
@@ -92,6 +96,7 @@ class FaultBench:
         self._stopped_ns = 0
         self._started_again = False
         self._turn = 0
+        self.false_starts: list[str] = []
         self._fault = node.create_publisher(
             topics.FAULT.type, topics.FAULT.name, topics.FAULT.profile()
         )
@@ -121,12 +126,8 @@ class FaultBench:
 
     def prepare(self) -> None:
         """Wait until the system can run a task, and the monitor judges heartbeats."""
-        observer = RunObserver(self.node, RunRecord())
-        observer.start()
-        try:
+        with self._observing() as observer:
             wait_until_ready(observer, self._client, self._none_has_died)
-        finally:
-            observer.stop()
         settled = time.monotonic() + MonitorConfig().settle + 0.5
         self._wait(lambda: time.monotonic() >= settled, _START_S, "the monitor to settle")
 
@@ -136,12 +137,7 @@ class FaultBench:
         Raises:
             RouterError: the arm did not move.
         """
-        self._turn += 1
-        self._client.place_target(*TARGETS[self._turn % len(TARGETS)])
-        self._recorder.clear()
-        goal = self._client.begin(TASK, _TASK_S)
-        result = goal.get_result_async()
-        self._wait(lambda: self._recorder.speed >= speed, _MOTION_S, f"{speed} rad/s")
+        goal, result = self._set_in_motion(speed)
         onset_speed, self._stopped_ns = self._recorder.speed, 0
         self._events.clear()
         onset = time.monotonic_ns()
@@ -175,6 +171,7 @@ class FaultBench:
             named=any(injection.source in f"{s} {text}" for _, s, text in self._events),
             moved_after_stop=self._moved_after_stop(motion, rest_ns),
             died=tuple(name for name in dead if name != injection.may_die),
+            begun_again=len(self.false_starts),
         )
 
     def recover(self) -> None:
@@ -184,6 +181,8 @@ class FaultBench:
             RouterError: the stop was not released.
         """
         self._wait(lambda: self._recorder.speed <= _MOVES, _MOTION_S, "rest")
+        if self._started_again:
+            self._wait_for_nodes()  # as long as one is away the stop is engaged anew
         self._spin(0.5)
         if self._stopped_ns:
             self._client.release_stop()
@@ -196,6 +195,55 @@ class FaultBench:
     def close(self) -> None:
         """Stop to listen."""
         self._recorder.stop()
+
+    def _set_in_motion(self, speed: float) -> tuple[Any, Any]:
+        """Begin a task until a joint is that fast [rad/s]; return its goal and future result."""
+        for _ in range(_STARTS):
+            self._events.clear()
+            goal, result, why = self._begin(speed)
+            if not why:
+                return goal, result
+            told = [f"{source} {text}" for _, source, text in self._events[-_TOLD:]]
+            self.false_starts.append("; ".join([why, *told]))
+            if self._stopped_ns:
+                break
+            if not result.done():
+                goal.cancel_goal_async()
+                self._wait(result.done, _RESULT_S, "a task that was canceled")
+        raise RouterError(self.false_starts.pop())
+
+    def _begin(self, speed: float) -> tuple[Any, Any, str]:
+        """Begin a task; return goal, future result, and why no joint became that fast."""
+        self._turn += 1
+        self._client.place_target(*TARGETS[self._turn % len(TARGETS)])
+        self._recorder.clear()
+        goal = self._client.begin(TASK, _TASK_S)
+        result = goal.get_result_async()
+
+        def over() -> bool:
+            return bool(self._recorder.speed >= speed or result.done())
+
+        try:
+            self._wait(over, _MOTION_S, f"{speed} rad/s")
+        except TimeOutError as error:
+            return goal, result, str(error)
+        ended = result.done()
+        return goal, result, f"{speed} rad/s not reached: {self._ended(result)}" if ended else ""
+
+    def _wait_for_nodes(self) -> None:
+        with self._observing() as observer:
+            self._wait(
+                lambda: not observer.missing(State.PRIMARY_STATE_ACTIVE), _START_S, "all nodes"
+            )
+
+    @contextmanager
+    def _observing(self) -> Iterator[RunObserver]:
+        observer = RunObserver(self.node, RunRecord())
+        observer.start()
+        try:
+            yield observer
+        finally:
+            observer.stop()
 
     def _ended(self, result: Any) -> str:
         if result.done():

@@ -69,7 +69,7 @@ class RunObserver:
         self._chunks = self._plane.reader(TRAJECTORY_CHUNK, profile=qos.log_stream(), raw=True)
         self._match_fields = FieldReader(CacheMatch, ("trigger", "decision.stage_monotonic_ns"))
         self._chunk_fields = FieldReader(TrajectoryChunk, ("kind", "entry_id", "decision.trace_id"))
-        self._event_field = FieldReader(ExecutionFeedback, ("event",))
+        self._glance = FieldReader(ExecutionFeedback, ("event", "state", "monotonic_ns"))
         self._drain = PeriodicThread(_DRAIN_S, self._take_all, _raise, name="observer")
         subscribe = node.create_subscription
         self._subscriptions: list[Any] = [
@@ -120,8 +120,7 @@ class RunObserver:
         while (sample := self._chunks.take()) is not None:
             self._on_chunk(sample.message)
         while (sample := self._feedback.take()) is not None:
-            if self._event_field.read(sample.message) != (InjectorEvent.NONE,):
-                self._on_feedback(message_from_bytes(ExecutionFeedback, sample.message))
+            self._on_glance(sample.message)
         if self._cycles is not None:
             self._cycles.take_all()
 
@@ -146,10 +145,18 @@ class RunObserver:
         if len(self._kinds) > _KEPT_DECISIONS:
             del self._kinds[next(iter(self._kinds))]
 
+    def _on_glance(self, data: bytes) -> None:
+        """Take the state from every feedback: whoever comes later has missed the event."""
+        fields = self._glance.read(data)
+        assert fields is not None  # a feedback holds no sequence of messages
+        event, state, now_ns = fields
+        if state != self.injector_state:
+            self.injector_state = InjectorState(state)
+            self.injector_since_ns = now_ns
+        if event != InjectorEvent.NONE:
+            self._on_feedback(message_from_bytes(ExecutionFeedback, data))
+
     def _on_feedback(self, message: ExecutionFeedback) -> None:
-        if message.state != self.injector_state:
-            self.injector_state = InjectorState(message.state)
-            self.injector_since_ns = message.monotonic_ns
         self.run.counters = LoopCounters(
             ticks=message.ticks,
             confident_ticks=message.confident_ticks,

@@ -31,6 +31,7 @@ def running_system(
         rclpy.init(args=[], context=context)
         stack.callback(context.try_shutdown)
         node = rclpy.create_node(node_name, context=context)
+        stack.callback(node.destroy_node)  # else its readers live on and are written to
         executor = make_executor(context)
         executor.add_node(node)
         stack.callback(executor.shutdown)

@@ -60,3 +60,24 @@ def test_kinds_come_from_the_chunks(ros: Any, wait_until: Any) -> None:
     finally:
         observer.stop()
         node.destroy_node()
+
+
+def test_who_comes_late_learns_the_state_without_an_event(ros: Any, wait_until: Any) -> None:
+    """An injector that has held still since before the observer came tells no event any more."""
+    node = Node("bench", context=ros)
+    observer = RunObserver(node, RunRecord())
+    topic = topics.EXECUTION_FEEDBACK
+    feedback = node.create_publisher(topic.type, topic.name, topic.profile())
+    told = ExecutionFeedback(state=int(InjectorState.HOLD), monotonic_ns=7)
+    observer.start()
+    try:
+
+        def seen() -> bool:
+            feedback.publish(told)
+            return observer.injector_state is InjectorState.HOLD
+
+        wait_until(seen, 20.0, "the state of a quiet injector")
+        assert observer.injector_since_ns == 7
+    finally:
+        observer.stop()
+        node.destroy_node()
