@@ -88,6 +88,7 @@ def _hit_rate(run: RunRecord) -> Plot | None:
     axis.plot(index, rates, ".", color=INK, markersize=4)  # a rate of 0 is to be seen too
     axis.set(xlabel="cycle", ylabel="task hits / decisions", ylim=(-0.03, 1.05))
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axis.set_xlim(0.3, len(run.cycles) + 0.7)
     failed = [cycle.index for cycle in run.cycles if not cycle.succeeded]
     alt = (
         f"Bars, one a cycle: {rates[0]:.2f} in the first, {rates[-1]:.2f} in the last of "
@@ -155,7 +156,8 @@ def _image_age(run: RunRecord) -> Plot | None:
 
 
 def _target_error(run: RunRecord) -> Plot | None:
-    looked = [(cycle.index, cycle.target_errors) for cycle in run.cycles if cycle.target_errors]
+    found = [(c.index, [e for e in c.target_errors if np.isfinite(e)]) for c in run.cycles]
+    looked = [(index, errors) for index, errors in found if errors]
     if not looked:
         return None
     figure, axis = plt.subplots(figsize=(_WIDTH, 2.4))
@@ -173,6 +175,7 @@ def _target_error(run: RunRecord) -> Plot | None:
     axis.set(xlabel="cycle", ylabel="off the true center [mm]")
     axis.set_ylim(bottom=0.0)
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axis.set_xlim(0.3, len(run.cycles) + 0.7)
     alt = (
         f"Distance of {len(every)} looks from the true center over the cycles: median "
         f"{np.median(every):.2f} mm, largest {max(every):.2f} mm."

@@ -18,6 +18,7 @@ SPINDLE = "spindle_joint"
 _WIDTH = 7.0  # [in]
 _TARE_S = 0.1  # at rest, before the first stage
 _TOLERANCE = 0.10  # of the torque
+_NO_TORQUE = 0.02  # share of the commanded one below which nothing is turned
 
 
 def of_trace(run: RunRecord, report: dict[str, Any], tip: FloatArray | None) -> list[Plot | None]:
@@ -61,10 +62,12 @@ def _tracking(trace: CycleTrace, spans: list[StageSpan]) -> Plot | None:
     time = seconds_of(trace, spans)
     setpoint = np.array([sample.setpoint for sample in trace.motion])
     measured = np.array([sample.measured for sample in trace.motion])
+    arm = [j for j in range(setpoint.shape[1]) if not _name(trace, j).endswith(SPINDLE)]
+    if not arm:
+        return None
     figure, (upper, lower) = plt.subplots(
         2, 1, figsize=(_WIDTH, 4.4), sharex=True, height_ratios=(2, 1)
     )
-    arm = [j for j in range(setpoint.shape[1]) if not _name(trace, j).endswith(SPINDLE)]
     for joint in arm:
         label = _name(trace, joint).removesuffix("_joint")
         (line,) = upper.plot(time, measured[:, joint], label=label)
@@ -72,7 +75,7 @@ def _tracking(trace: CycleTrace, spans: list[StageSpan]) -> Plot | None:
         lower.plot(time, 1e3 * (setpoint - measured)[:, joint], color=line.get_color())
     _shade((upper, lower), trace, spans)
     upper.set(ylabel="position [rad]")
-    upper.legend(fontsize=7, ncols=3)
+    upper.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     lower.set(xlabel="time [s]", ylabel="error [mrad]")
     worst = float(np.max(np.abs((setpoint - measured)[:, arm]), initial=0.0)) * 1e3
     alt = (
@@ -117,8 +120,8 @@ def _torque_over_angle(trace: CycleTrace, spans: list[StageSpan], limit: float) 
     for span in turned:
         torque = _torques(trace, span, spindle)
         angle = angles[samples_of(trace, span)] - zero
-        if np.ptp(angle) < 0.005 and float(np.abs(torque).max()) < 0.02 * limit:
-            continue  # it neither turned nor pulled
+        if float(np.abs(torque).max()) < _NO_TORQUE * limit:
+            continue  # the spindle goes along with the arm
         color = SERIES[shown % len(SERIES)]
         axis.plot(angle, torque, color=color, marker=".", markersize=2.5, label=span.stage)
         peak, shown = max(peak, float(torque.max())), shown + 1
@@ -189,6 +192,7 @@ def _screws(run: RunRecord, limit: float) -> Plot | None:
     lower.bar(index, [1e3 * cycle.search for cycle in done], color=BLUE)
     lower.set(xlabel="cycle", ylabel="search [mm]")
     lower.xaxis.set_major_locator(MaxNLocator(integer=True))
+    lower.set_xlim(0.3, len(run.cycles) + 0.7)
     torque = [cycle.final_torque for cycle in done]
     search = [1e3 * cycle.search for cycle in done]
     alt = (

@@ -1,0 +1,6 @@
+"""Makes the helper module beside the tests importable: they run in importlib mode."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
