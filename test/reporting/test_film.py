@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,7 +39,7 @@ def test_the_shortest_of_many_stages_are_left_out() -> None:
     ends = np.cumsum([5, 1, 5, 5, 5, 1, 5, 5, 5, 5, 5]) * S // 10
     spans = [
         StageSpan(str(number), int(begin), int(end), True)
-        for number, (begin, end) in enumerate(zip(ends, ends[1:], strict=False), 1)
+        for number, (begin, end) in enumerate(pairwise(ends), 1)
     ]
     captions = [shot.caption for shot in shots(trace_of(5.0), spans)]
     assert len(captions) == FRAMES

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -79,4 +81,4 @@ def test_spans_never_overlap(states) -> None:
         told_states.append((status, task, str(index), index, at))
     spans = told(*told_states)
     assert all(span.begin_ns <= span.end_ns for span in spans)
-    assert all(a.end_ns <= b.begin_ns for a, b in zip(spans, spans[1:], strict=False))
+    assert all(a.end_ns <= b.begin_ns for a, b in pairwise(spans))

@@ -41,7 +41,7 @@ def test_a_screw_goes_down_with_the_bit_and_stays_there() -> None:
     with Replay(config) as replay:
         tip = replay.pose(robot.joint_names, np.array(robot.home))
         head = replay._data.mocap_pos[replay._screw]
-        head[:] = tip + (0.0, 0.0, 0.003)  # as it stood before it was driven
+        head[:] = tip + np.array((0.0, 0.0, 0.003))  # as it stood before it was driven
         replay.pose(robot.joint_names, np.array(robot.home))
         assert head[2] == pytest.approx(tip[2] + 0.002)
         away = np.array(robot.home)
