@@ -1,9 +1,11 @@
 """All five stages around the simulated arm in one process, without ROS: what the pipeline does.
 
-    .venv/bin/python benchmarks/episode.py [--task tighten_m3_screw] [--cycles 20] [--check]
+    .venv/bin/python benchmarks/episode.py [--task tighten_m3_screw] [--perception onnx]
+                                           [--cycles 20] [--check]
 
 Simulated time, rendered images. A task with screws runs in the cell with screws. Writes
-``build/reports/episode.json`` (``episode_<task>.json`` of another task than touch_target); with
+``build/reports/episode.json`` (``episode_<task>.json`` of another task than touch_target,
+``episode_onnx.json`` and the like of another perception than segmentation); with
 ``--check`` it exits with 1 and names each figure that falls short.
 """
 
@@ -21,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from harness.setting import setting
+from kv_action_router.encoding.config import EncoderConfig
 from kv_action_router.reporting.benchmark import conclude
 from kv_action_router.reporting.bounds import Bound, at
 from kv_action_router.reporting.statistics import lower_confidence_bound, quantiles
@@ -106,6 +109,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--task", choices=(TOUCHING, SCREWING), default=TOUCHING)
     parser.add_argument("--cycles", type=int, default=20)
+    parser.add_argument("--perception", choices=("segmentation", "onnx"), default="segmentation")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--output", type=Path, help="build/reports/episode.json, or of the task")
@@ -113,22 +117,31 @@ def main() -> int:
     screws = options.task == SCREWING
     config = EpisodeConfig(
         task=options.task,
+        encoding=EncoderConfig(perception=options.perception),
         simulation=screw_cell(seed=options.seed) if screws else SimulationConfig(seed=options.seed),
     )
     name = "episode" if options.task == TOUCHING else f"episode_{options.task}"
+    if options.perception != "segmentation":
+        name += f"_{options.perception}"
     output = options.output or Path(f"build/reports/{name}.json")
     with Episode(rendered_images, config) as episode:
         cycles = [episode.touch() for _ in range(options.cycles)]
     figures = summarize(cycles)
     if screws:
         figures |= of_screws(cycles, commanded_torque(episode.task))
-    title = f"{options.task}: {options.cycles} cycles, seed {options.seed}"
+    figures["encode_image_cpu_ms"] = 1e-3 * episode.times.table()["encode image"][1]
+    title = f"{options.task}, {options.perception}: {options.cycles} cycles, seed {options.seed}"
     table = Table("figure", "value", title=title)
     for name, value in figures.items():
         table.add_row(name, json.dumps(value))
     console = Console()
     console.print(table)
-    figures["setting"] = setting(task=options.task, cycles=options.cycles, seed=options.seed)
+    figures["setting"] = setting(
+        task=options.task,
+        perception=options.perception,
+        cycles=options.cycles,
+        seed=options.seed,
+    )
     bounds = (*COMMON, *(SCREW if screws else TOUCH))
     return conclude(figures, bounds, output, console, check=options.check)
 
