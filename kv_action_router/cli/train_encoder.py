@@ -72,8 +72,6 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _all(plans: Sequence[Plan], options: argparse.Namespace) -> int:
-    from kv_action_router.learning.export import save_checkpoint
-
     console = Console(width=132)
     columns = (
         TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"),
@@ -95,6 +93,8 @@ def _all(plans: Sequence[Plan], options: argparse.Namespace) -> int:
     target = options.target
     folder = options.checkpoint or SHIPPED / target
     before = _shipped(target)
+    from kv_action_router.learning.export import save_checkpoint  # torch: seconds, now needed
+
     made = save_checkpoint(folder, target, models, numbers, _told(plans, options))
     report = evaluate(cells, str(folder), "onnx", HELD_OUT_SCENES)
     console.print(table(report))
