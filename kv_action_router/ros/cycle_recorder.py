@@ -60,7 +60,8 @@ class CycleRecorder:
         self._contact: SimulationTruth | None = None
         self._screw: SimulationTruth | None = None
         self._placements: list[Placement] = []
-        self._placed_ns = 0  # clock of the stamps
+        self._placed = 0  # sequence of the last one
+        self._placed_ns = 0  # its stamp
         self._looks: list[tuple[int, tuple[float, float, float]]] = []
         # Deep: several stages may end between two polls.
         self._states = plane.reader(TASK_STATE, profile=qos.event())
@@ -88,7 +89,7 @@ class CycleRecorder:
 
         Args:
             cycle: to fill.
-            sequence: of the target's placement, which contact and screw must be of.
+            sequence: of the target's placement, which all else must be of.
         """
         self.trace.placements = tuple(self._placements)
         cycle.spans = list(self._timeline.spans)
@@ -98,7 +99,7 @@ class CycleRecorder:
         if self._screw is not None and self._screw.sequence == sequence:
             cycle.final_torque, cycle.advance = self._screw.final_torque, self._screw.advance
             cycle.search = self._screw.search
-        if self._placements:
+        if self._placements and self._placed == sequence:
             last = self._placements[-1]
             true = (last.x, last.y, last.z)
             cycle.target_errors = [
@@ -165,4 +166,5 @@ class CycleRecorder:
             yaw = 2.0 * math.atan2(turn.z, turn.w)
             self._placements.append(Placement(at.x, at.y, at.z, yaw))
             stamp = message.header.stamp
+            self._placed = message.sequence
             self._placed_ns = stamp.sec * 1_000_000_000 + stamp.nanosec

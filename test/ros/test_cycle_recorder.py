@@ -134,3 +134,4 @@ def test_a_cycle_is_written_down(ros: Any, wait_until: Any) -> None:
     other = CycleRecord(4)  # contact and screw are of an earlier placement
     recorder.end(other, SEQUENCE + 1)
     assert math.isnan(other.touch_error) and math.isnan(other.search)
+    assert other.target_errors == []
