@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -138,14 +139,16 @@ class Decider:
         end = motion.end
         measured = measured_in(match, model, start)
         if isinstance(stage.goal, PressGoal):
-            end = self._pressing.end(stage.goal, start.position, measured)
+            sent = None if target is None else np.asarray(target.position)
+            end = self._pressing.end(stage.goal, start.position, measured, sent)
         elif isinstance(stage.goal, TargetGoal):
             stored = behavior.target
             if isinstance(stage.goal, TipGoal):
                 stored = Pose(model.forward(motion.start)[0])
             if target is None or stored is None:
                 raise ReanchorError(f"stage {stage.name!r} needs a target, then and now")
-            end = self._moved(end, target, stored)
+            aim = self._moved(self._pressing.relieved(end, stage.goal.press), target, stored)
+            end = self._pressing.pressed(aim, stage.goal.press) if stage.goal.press else aim
         else:
             end = goal_configuration(stage, model)
             end = end + np.where(model.continuous, motion.end - end, 0.0)
@@ -160,7 +163,7 @@ class Decider:
             self._config.coefficients,
         )
         if isinstance(stage.goal, TargetGoal) and stage.goal.line and slow(start):
-            self._check_line(joined_motion)
+            self._check_line(joined_motion, stage.goal.press)
         return joined_motion
 
     def follow(
@@ -258,9 +261,13 @@ class Decider:
             return end
         return shifted_end(self._model, end, displacement)
 
-    def _check_line(self, motion: Motion) -> None:
-        first, last = self._model.forward(motion.start)[0], self._model.forward(motion.end)[0]
-        inside = motion.derivative(LINE_CHECKS * motion.duration, 0)
+    def _check_line(self, motion: Motion, press: float) -> None:
+        first, end = self._model.forward(motion.start)[0], self._model.forward(motion.end)[0]
+        last, turned = self._model.forward(self._pressing.relieved(motion.end, press))
+        # Beyond the line's end the set-point leaves it, to press.
+        length, beyond = math.dist(first, last), max(0.0, float((end - last) @ turned[:, 2]))
+        share = length / max(length + beyond, SAME_PLACE)
+        inside = motion.derivative(LINE_CHECKS * share * motion.duration, 0)
         away = distance_from_line(self._model, inside, first, last)
         if away > self._config.line_tolerance:
             raise ReanchorError(

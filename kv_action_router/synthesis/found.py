@@ -3,7 +3,11 @@
 Perception may be off by the same millimeter again and again (a camera that stands a little beside
 where it is believed to be). A search that succeeds knows by how much. The cached motion before it
 is revised by that: its end moves, the pose that it is stored for stays. So the next motion that is
-made from it leads there at once, wherever the target is then.
+made from it leads there at once, wherever the target is then. It moves by a share of what one
+search has found: a single find is noisy, and a few of them agree.
+
+Where the target is, the stage after the search tells: when that has reached its end, it was found
+indeed, and what was found holds the tip.
 """
 
 from __future__ import annotations
@@ -17,35 +21,52 @@ from kv_action_router.errors import SynthesisError
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.synthesis.execution import Execution
 from kv_action_router.synthesis.kinematics import shifted_end
+from kv_action_router.synthesis.pressing import Pressing
 from kv_action_router.synthesis.reanchor import joined
 from kv_action_router.tasks.stages import PressGoal, SearchGoal, TargetGoal, TipGoal
 
 LEAST = 1.0e-4  # [m] less than this is not worth a new version
 FARTHEST = 0.01  # [m] more than this is no error of perception
+SHARE = 0.6  # of what was found, that the motion's end moves by
 
 
 class FoundPlaces:
     """Remembers the motion that led to the target, until a search says where it really was.
 
-    Invariant: a motion is revised once at most, and only by a search that follows it at once.
+    Invariant: a motion is revised once at most, and only by a search that follows it at once and a
+    stage that follows that at once.
     """
 
     def __init__(self, model: RobotModel) -> None:
         self._model = model
+        self._pressing = Pressing(model)
         self._led: Execution | None = None
+        self._sought: Execution | None = None  # led to the target before a search that has ended
+
+    @property
+    def sent(self) -> FloatArray | None:
+        """Where the motion before has sent the tip [m] (3,); None = it led to no target."""
+        led = self._led
+        if led is None:
+            return None
+        return self._model.forward(self._aim(led))[0]
 
     def forget(self) -> None:
         """Another task has begun."""
-        self._led = None
+        self._led = self._sought = None
 
     def learn(self, execution: Execution, measured: FloatArray) -> EntryUpdate | None:
         """Take a stage that reached its end, at joint positions (n,); return what it teaches."""
         led, self._led = self._led, None
+        sought, self._sought = self._sought, None
+        if sought is not None:
+            return self._revised(sought, measured)
         goal = execution.stage.goal
         if isinstance(goal, SearchGoal):
-            return None if led is None else self._revised(led, measured)
+            self._sought = led if led is not None and led.reused else None
+            return None
         acts = isinstance(goal, TargetGoal) and not isinstance(goal, (TipGoal, PressGoal))
-        if acts and execution.reused and execution.stage.allowed_contact:
+        if acts and execution.stage.allowed_contact:
             self._led = execution
         return None
 
@@ -54,15 +75,15 @@ class FoundPlaces:
         assert isinstance(goal, TargetGoal)
         if target is None:
             return None
-        found = self._model.forward(measured)[0]
-        offset = found - self._model.forward(template.end)[0]
-        axis = self._model.forward(template.end)[1][:, 2]
-        offset -= (offset @ axis) * axis
+        aim = self._aim(led)
+        place, turned = self._model.forward(aim)
+        offset = self._model.forward(measured)[0] - place
+        offset -= (offset @ turned[:, 2]) * turned[:, 2]
         length = float(np.linalg.norm(offset))
         if not LEAST <= length <= FARTHEST:
             return None
         try:
-            end = shifted_end(self._model, template.end, offset)
+            end = self._pressing.pressed(shifted_end(self._model, aim, SHARE * offset), goal.press)
         except SynthesisError:
             return None
         moved = joined(template, template.state(0.0), end, template.duration)
@@ -77,5 +98,12 @@ class FoundPlaces:
             execution=None,
             error=math.nan,
             false_hit=False,
-            reason=f"a search found the target {length * 1e3:.2f} mm beside where it was seen",
+            reason=f"a search found the target {length * 1e3:.2f} mm beside where it was sought;"
+            f" {SHARE:.0%} of that",
         )
+
+    def _aim(self, led: Execution) -> FloatArray:
+        """Return the joint positions (n,) at which a motion meets its target."""
+        goal = led.stage.goal
+        assert isinstance(goal, TargetGoal)
+        return self._pressing.relieved(led.template.end, goal.press)

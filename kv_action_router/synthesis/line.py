@@ -84,6 +84,37 @@ class LinePath:
         return self._path.state(share)[1]
 
 
+class PressedLine:
+    """A line whose set-point goes on beyond its end, by what springs need to press there.
+
+    What lies beyond is a straight way in joint space: the springs' own, along which they press in
+    one direction only. Where the tip meets what is there a little earlier or later than at the
+    line's end, it slides a little.
+
+    Attributes:
+        length: of the line and, along it, of what lies beyond [m].
+        line: share of the length that is the line.
+        end: joint positions at its end (n,).
+    """
+
+    def __init__(self, path: LinePath, end: FloatArray, beyond: float) -> None:
+        """Go on to ``end`` (n,), which lies ``beyond`` the line along it [m]."""
+        self.length = path.length + beyond
+        self.line = path.length / self.length
+        self.end = end
+        self._path = path
+
+    def positions(self, shares: FloatArray) -> FloatArray:
+        """Return joint positions (m, n) at shares of the length (m,)."""
+        beyond = np.clip((shares - self.line) / max(1.0 - self.line, 1.0e-9), 0.0, 1.0)[:, None]
+        along = self._path.positions(np.minimum(shares / self.line, 1.0))
+        return np.asarray(along + beyond * (self.end - self._path.end))
+
+    def slope(self, share: float) -> FloatArray:
+        """Return the joint positions' derivative with respect to the share (n,), on the line."""
+        return np.asarray(self._path.slope(min(share / self.line, 1.0)) / self.line)
+
+
 @dataclass(frozen=True, slots=True)
 class _PathTable:
     """Interpolation of degree 5 at equally spaced shares; linear in the points.

@@ -27,6 +27,7 @@ WINDING = 14  # coefficients a winding of a spiral
 ATTEMPTS = 8
 SLOWER = 1.25
 _DAMPING = 1.0e-8
+_RELIEVING = 4  # steps to where a set-point presses; each is a hundredth of the one before
 
 
 class Pressing:
@@ -37,13 +38,41 @@ class Pressing:
         self._model = model
         self._compliance: FloatArray | None = None
 
-    def end(self, goal: PressGoal, start: FloatArray, measured: FloatArray) -> FloatArray:
+    def pressed(self, place: FloatArray, press: float) -> FloatArray:
+        """Return the set-point (n,) at which a tip that is held at ``place`` (n,) presses [N].
+
+        Raises:
+            ConfigError: there are no execution values for this robot.
+        """
+        jacobian = np.array(self._model.jacobian(place))
+        axis = self._model.forward(place)[1][:, 2]
+        return np.asarray(place + self._gains() * (jacobian[:3].T @ (axis * press)))
+
+    def relieved(self, setpoint: FloatArray, press: float) -> FloatArray:
+        """Return the joint positions (n,) that a set-point (n,) presses at; see :meth:`pressed`.
+
+        Raises:
+            ConfigError: there are no execution values for this robot.
+        """
+        place = setpoint
+        for _ in range(_RELIEVING if press else 0):
+            place = place + setpoint - self.pressed(place, press)
+        return place
+
+    def end(
+        self,
+        goal: PressGoal,
+        start: FloatArray,
+        measured: FloatArray,
+        sent: FloatArray | None = None,
+    ) -> FloatArray:
         """Return the joint positions (n,) that a motion ends at.
 
         Args:
             goal: of the stage.
             start: set-point that it begins at [rad] (n,).
             measured: joint positions, in contact [rad] (n,).
+            sent: where the tip should be across the tool [m] (3,); None = where it is.
 
         Raises:
             TaskDefinitionError: the joint to turn is no spindle of this robot.
@@ -55,13 +84,13 @@ class Pressing:
         way = np.array(goal.offset, dtype=float)
         if isinstance(goal, TurnGoal):
             way += axis * (goal.pitch * abs(goal.turns))
-        end = measured + self._gains() * (jacobian[:3].T @ (axis * goal.press))
-        end += _moved(jacobian, way)
+        end = self.pressed(measured, goal.press) + _moved(jacobian, way)
         if isinstance(goal, SearchGoal):
-            # A tip that was sent straight down has slid since it stands on something.
-            slid = model.forward(start)[0] - model.forward(measured)[0]
-            slid -= (slid @ axis) * axis
-            end += _moved(jacobian, slid + _spiral(goal, np.ones(1))[0])
+            around = _spiral(goal, np.ones(1))[0]
+            if sent is not None:  # the tip has slid since it stands on something
+                slid = sent - model.forward(measured)[0]
+                around += slid - (slid @ axis) * axis
+            end += _moved(jacobian, around)
         end = np.where(model.spindles, measured, end)
         if isinstance(goal, TurnGoal):
             joint = self._spindle(goal)
@@ -69,18 +98,24 @@ class Pressing:
         return end
 
     def plan(
-        self, goal: PressGoal, start: MotionState, measured: FloatArray, limits: MotionLimits
+        self,
+        goal: PressGoal,
+        start: MotionState,
+        measured: FloatArray,
+        limits: MotionLimits,
+        sent: FloatArray | None = None,
     ) -> Motion:
-        """Return a motion from a start state.
+        """Return a motion from a start state; arguments as of :meth:`end`.
 
         Raises:
             TaskDefinitionError, ConfigError: as :meth:`end`.
             LimitError: it does not fit into the joints' limits.
         """
-        end = self.end(goal, start.position, measured)
+        end = self.end(goal, start.position, measured, sent)
         size = _size(goal)
         duration = self._duration(goal)
-        pressed = PRESSING / duration  # share of the motion in which the press is built up
+        # Share of the motion in which the press is built up.
+        pressed = 1.0 if goal.rate else PRESSING / duration
         shares = basis(size).samples
         for _ in range(ATTEMPTS):
             path = self._path(goal, start.position, end, shares, pressed)
@@ -95,7 +130,7 @@ class Pressing:
             return PRESSING + math.pi * goal.radius**2 / (goal.pitch * goal.speed)
         if isinstance(goal, TurnGoal):
             return PRESSING + abs(goal.turns) * math.tau / goal.speed
-        return PRESSING
+        return max(PRESSING, abs(goal.press) / goal.rate) if goal.rate else PRESSING
 
     def _path(
         self,

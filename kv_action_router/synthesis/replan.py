@@ -18,7 +18,7 @@ from kv_action_router.synthesis.config import SynthesisConfig
 from kv_action_router.synthesis.detour import Detours
 from kv_action_router.synthesis.goal import goal_configuration, tip_goal, tool_down_at
 from kv_action_router.synthesis.limits import MotionLimits
-from kv_action_router.synthesis.line import LinePath, distance_from_line
+from kv_action_router.synthesis.line import LinePath, PressedLine, distance_from_line
 from kv_action_router.synthesis.pressing import Pressing, measured_in, spindle_end
 from kv_action_router.synthesis.progress import StateToState
 from kv_action_router.synthesis.reanchor import faded, joined, slow
@@ -82,7 +82,7 @@ class ReplanSource:
         tip = tip_goal(request.stage, request.target)
         if isinstance(request.stage.goal, PressGoal):
             measured = measured_in(request.match, self._model, request.start)
-            motion = self._pressing.plan(request.stage.goal, request.start, measured, limits)
+            motion = self._pressing.plan(request.stage.goal, request.start, measured, limits, tip)
             if self._clearance is not None:
                 self._clearance.check(motion, request)
             return motion
@@ -173,19 +173,20 @@ class ReplanSource:
         calm: MotionLimits,
         limits: MotionLimits,
     ) -> Motion:
-        """Plan a straight line of the tip, tool down, at a limited speed."""
+        """Plan a straight line of the tip, tool down, at a limited speed; at its end it presses."""
         start = request.start
         model, config, size = self._model, self._config, self._config.coefficients
         first, turned = model.forward(start.position)
         rotation = tool_down_at(turned)
-        path = LinePath(model, start.position, tip, rotation)
-        path.end = spindle_end(
-            model, path.end, measured_in(request.match, self._model, request.start)
+        line = LinePath(model, start.position, tip, rotation)
+        line.end = spindle_end(
+            model, line.end, measured_in(request.match, self._model, request.start)
         )
-        if path.length < SHORTEST_LINE:
+        path = self._pressed(line, goal.press)
+        if line.length < SHORTEST_LINE:
             return self._free(start, path.end, calm, limits)
         samples = basis(size).samples
-        direction = (tip - first) / path.length
+        direction = (tip - first) / line.length
         speed = float((model.jacobian(start.position) @ start.velocity)[:3] @ direction)
         share = 1.0
         for _ in range(ATTEMPTS):
@@ -195,7 +196,8 @@ class ReplanSource:
             share *= CALMER
         else:
             raise LimitError(f"line of {path.length:.3f} m does not fit into the joints' limits")
-        checked = motion.derivative(LINE_CHECKS * motion.duration, 0)
+        on_line = line.length / path.length * motion.duration
+        checked = motion.derivative(LINE_CHECKS * on_line, 0)
         away = distance_from_line(model, checked, first, tip)
         if away > config.line_tolerance and slow(start):
             raise LimitError(
@@ -204,9 +206,18 @@ class ReplanSource:
             )
         return motion
 
+    def _pressed(self, line: LinePath, press: float) -> LinePath | PressedLine:
+        """Return a line that presses at its end with a force [N]; 0 = it just ends."""
+        if not press:
+            return line
+        end = self._pressing.pressed(line.end, press)
+        place, turned = self._model.forward(line.end)
+        beyond = float((self._model.forward(end)[0] - place) @ turned[:, 2])
+        return PressedLine(line, end, beyond)
+
     def _along(
         self,
-        path: LinePath,
+        path: LinePath | PressedLine,
         speed: float,
         start: MotionState,
         goal: TargetGoal,

@@ -31,7 +31,7 @@ from kv_action_router.synthesis.stage_values import StageValues
 from kv_action_router.synthesis.suspended import Suspended, SuspendedMotions
 from kv_action_router.synthesis.tracking import Tracking
 from kv_action_router.tasks.stack import TaskStack
-from kv_action_router.tasks.stages import PressGoal, TaskDefinition, TipGoal
+from kv_action_router.tasks.stages import PressGoal, SearchGoal, TaskDefinition, TipGoal
 
 
 class Report(NamedTuple):
@@ -196,6 +196,14 @@ class TaskRunner:
         if self._tracking.joints is not None:
             error = result_error(execution, self._model, self._tracking.measured().position)
         self._learn(success_update(execution, self._model.joint_names, error))
+        stage, after = execution.stage, self.stack.frame.next_stage
+        if error > stage.tolerance and after is not None and isinstance(after.goal, TipGoal):
+            text = (
+                f"stage {stage.name!r} ended {error * 1e3:.1f} mm from its goal, above"
+                f" {stage.tolerance * 1e3:g} mm: {after.name!r} cannot begin there"
+            )
+            self.fail(SynthesisError.error_code, text, now_ns, blames_entry=False)
+            return True
         if self._tracking.joints is not None:
             self._learn(self._found.learn(execution, self._tracking.measured().position))
         self.execution = None
@@ -290,14 +298,17 @@ class TaskRunner:
     def origin_of(self, start: FloatArray) -> Pose | None:
         """Return where the tip was when the stage began; the first asking, at ``start`` (n,), says.
 
+        For a search it is where the stage before has sent the tip, from which it may have slid.
         None for a goal that doesn't count from there.
         """
         frame = self.stack.frame
-        if frame.origin is None and isinstance(frame.stage.goal, TipGoal):
+        goal = frame.stage.goal
+        if frame.origin is None and isinstance(goal, TipGoal):
             # A set-point that presses is not where the tip is.
-            if isinstance(frame.stage.goal, PressGoal) and self._tracking.joints is not None:
+            if isinstance(goal, PressGoal) and self._tracking.joints is not None:
                 start = self._tracking.measured().position
-            frame.origin = Pose(self._model.forward(start)[0])
+            sent = self._found.sent if isinstance(goal, SearchGoal) else None
+            frame.origin = Pose(self._model.forward(start)[0] if sent is None else sent)
         return frame.origin
 
     # --- what is shown ------------------------------------------------------------------------

@@ -42,7 +42,7 @@ __all__ = [
     "task_folders",
 ]
 
-_TASK_FIELDS = ("name", "intent", "timeout", "stages", "on_failure")
+_TASK_FIELDS = ("name", "intent", "timeout", "target", "stages", "on_failure")
 _STAGE_FIELDS = (
     "name",
     "subtask",
@@ -123,6 +123,7 @@ def parse_task(data: Any, source: str = "task") -> TaskDefinition:
         intent_text=text(data, "intent", place),
         stages=tuple(_stage(item, place) for item in stages),
         timeout=number(data, "timeout", place, 0.0, _LONGEST, default=0.0),
+        target=text(data, "target", place, default=""),
         on_failure=_on_failure(data.get("on_failure"), name, place),
     )
 

@@ -51,6 +51,12 @@ class Frame:
         return self.definition.stages[self.stage_index]
 
     @property
+    def next_stage(self) -> StageDefinition | None:
+        """The stage after the one under way; None = that is the last."""
+        stages = self.definition.stages
+        return stages[self.stage_index + 1] if self.stage_index + 1 < len(stages) else None
+
+    @property
     def recovery(self) -> TaskDefinition | None:
         """What is run when the stage under way fails; None = nothing."""
         on_failure = self.definition.on_failure

@@ -22,7 +22,8 @@ from kv_action_router.tasks.stages import (
 )
 
 _OFFSETS: dict[str, type[TargetGoal]] = {"target_offset": TargetGoal, "tip_offset": TipGoal}
-_TARGET_FIELDS = (*_OFFSETS, "line", "speed_limit")
+_TARGET_FIELDS = (*_OFFSETS, "line", "speed_limit", "press")
+_ALONG = {"press": 1.0, "pull": -1.0}  # along the tool
 _PRESSES = ("search", "turn")
 _STRONGEST = 200.0  # [N]
 # Slots that a stage may set: limits and gains; not what is measured, learned or protects.
@@ -46,12 +47,17 @@ def parse_goal(data: Any, place: str) -> Goal:
     if not isinstance(data, Mapping):
         raise TaskDefinitionError(
             f"{place}: must be {{target_offset: [x, y, z]}}, {{tip_offset: [x, y, z]}},"
-            f" {{press: force}}, {{search: ...}}, {{turn: ...}} or {{configuration: home}},"
+            f" {{press: force}}, {{pull: force}}, {{search: ...}}, {{turn: ...}} or"
+            f" {{configuration: home}},"
             f" got {data!r}"
         )
-    if "press" in data:
-        refuse_unknown(data, ("press",), place)
-        return PressGoal(np.zeros(3), press=number(data, "press", place, 0.0, _STRONGEST))
+    given = [name for name in _OFFSETS if name in data]
+    for name, sign in _ALONG.items():
+        if name in data and not given:
+            refuse_unknown(data, (name, "rate"), place)
+            force = number(data, name, place, 0.0, _STRONGEST)
+            rate = number(data, "rate", place, 0.1, 1.0e4) if "rate" in data else 0.0
+            return PressGoal(np.zeros(3), press=sign * force, rate=rate)
     for name in _PRESSES:
         if name in data:
             refuse_unknown(data, (name,), place)
@@ -63,10 +69,9 @@ def parse_goal(data: Any, place: str) -> Goal:
             return ConfigurationGoal(name=value)
         return ConfigurationGoal(positions=vector(value, None, place, "configuration"))
     refuse_unknown(data, _TARGET_FIELDS, place)
-    given = [name for name in _OFFSETS if name in data]
     if len(given) != 1:
         raise TaskDefinitionError(
-            f"{place}: must hold one of target_offset, tip_offset, press, search, turn and"
+            f"{place}: must hold one of target_offset, tip_offset, press, pull, search, turn and"
             f" configuration,"
             f" got {dict(data)!r}"
         )
@@ -76,8 +81,13 @@ def parse_goal(data: Any, place: str) -> Goal:
         speed = number(data, "speed_limit", place, 0.001, 5.0)
         if not line:
             raise TaskDefinitionError(f"{place}: speed_limit must be left out unless line is true")
+    press = number(data, "press", place, 0.0, _STRONGEST, default=0.0)
+    if press and not (line and given == ["target_offset"]):
+        raise TaskDefinitionError(
+            f"{place}: press must be left out unless a line leads to a target_offset"
+        )
     offset = np.array(vector(data[given[0]], 3, place, given[0]))
-    return _OFFSETS[given[0]](offset=offset, line=line, speed_limit=speed)
+    return _OFFSETS[given[0]](offset=offset, line=line, speed_limit=speed, press=press)
 
 
 def _press(name: str, data: Any, place: str) -> PressGoal:

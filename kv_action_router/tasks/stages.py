@@ -12,6 +12,7 @@ from kv_action_router.contracts import Float32Array, FloatArray
 from kv_action_router.errors import TaskDefinitionError
 from kv_action_router.tasks.intent import intent_id, intent_key
 from kv_action_router.tasks.predicates import Condition
+from kv_action_router.tasks.signals import SHARPNESS
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +23,14 @@ class TargetGoal:
         offset: of the tool's tip from the target, in the base frame [m] (3,).
         line: the tip goes there on a straight line.
         speed_limit: of the tip on a line [m/s]; None = the synthesizer's own.
+        press: force along the tool with which the tip ends on what it meets there [N]: the line's
+            set-point goes on by as much as the arm's springs need for that.
     """
 
     offset: FloatArray
     line: bool = False
     speed_limit: float | None = None
+    press: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +49,17 @@ class PressGoal(TipGoal):
     tip is: without their integral part (``execution`` of the stage says so) they are springs.
 
     Attributes:
-        press: force along the tool [N].
+        rate: at which the press is built up [N/s]; 0 = at once, without a blow.
     """
 
-    press: float = 0.0
+    rate: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class SearchGoal(PressGoal):
     """Search across the tool's axis, on a spiral of Archimedes around where the tip was sent.
+
+    That is where the stage before has sent it, or where the tip is, if that one had no such place.
 
     Attributes:
         radius: of the area that is searched [m].
@@ -143,6 +149,11 @@ class StageDefinition:
     outputs: tuple[TimedOutput, ...] = ()
     execution: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
+    @property
+    def needs_sharpness(self) -> bool:
+        """Whether a condition judges how sharp the image is."""
+        return any(SHARPNESS in item.signals for item in (*self.end, *self.failure))
+
     def condition(self, name: str) -> Condition | None:
         """Return the end or failure condition of a name."""
         return next((item for item in (*self.end, *self.failure) if item.name == name), None)
@@ -174,6 +185,7 @@ class TaskDefinition:
         intent_text: what is meant, for people.
         stages: at least one, with distinct names.
         timeout: of the whole task, running time [s]; 0 = none beyond the stages' own.
+        target: which of the encoder's targets the stages act on; empty = its first.
         on_failure: what is done when a stage that may touch something has failed; None = the task
             ends where it is.
         intent_id: readable identifier of the intent.
@@ -187,6 +199,7 @@ class TaskDefinition:
     intent_text: str
     stages: tuple[StageDefinition, ...]
     timeout: float = 0.0
+    target: str = ""
     on_failure: OnFailure | None = None
     intent_id: str = field(init=False)
     intent: Float32Array = field(init=False, repr=False, compare=False)

@@ -10,7 +10,7 @@ from synthesis_rig import Rig
 
 from kv_action_router.contracts import InjectorState, TaskStatus
 from kv_action_router.tasks.definition import load_task
-from kv_action_router.tasks.stages import OnFailure, TaskDefinition
+from kv_action_router.tasks.stages import OnFailure, TaskDefinition, TipGoal
 
 LET_GO = load_task("let_go_and_withdraw")
 CLEAR = np.array([0.0, 0.0, 0.040])  # [m]
@@ -65,6 +65,23 @@ def test_it_is_tried_again_from_the_stage_that_the_task_names(
         rig.run_until(lambda: not rig.stack.awaiting)
         rig.arrive()
     assert rig.stack.outcome.success
+
+
+def test_a_stage_that_counts_from_where_the_tip_is_does_not_begin_at_a_wrong_place(
+    rig: Rig, task: TaskDefinition
+) -> None:
+    approach, touch, retreat = task.stages
+    lift = dataclasses.replace(touch, name="lift", goal=TipGoal(CLEAR), needs_target=False)
+    rig.start(dataclasses.replace(task, stages=(approach, touch, lift, retreat)))
+    rig.arrive()
+    rig.run_until(lambda: rig.synthesizer.tasks.phase(rig.now_ns) >= 1.0, seconds=20.0)
+    rig.offset = np.array([0.015, 0.0, 0.0, 0.0, 0.0, 0.0])  # it has slid, by some 7 mm
+    rig.run(0.05)
+    assert rig.synthesizer.tasks.on_condition(rig.condition("contact"), rig.now_ns)
+    assert rig.stack.status == TaskStatus.FAILED
+    text = rig.stack.outcome.message
+    assert "stage 'touch' ended 7." in text
+    assert text.endswith("above 5 mm: 'lift' cannot begin there")
 
 
 def test_behind_a_stop_nothing_moves(rig: Rig, task: TaskDefinition) -> None:

@@ -6,19 +6,26 @@ import math
 
 import numpy as np
 import pytest
+from synthesis_rig import make_match
 
-from kv_action_router.contracts import SLOT, Decision, UpdateOperation
+from kv_action_router.contracts import SLOT, Decision, Pose, UpdateOperation
 from kv_action_router.errors import TaskDefinitionError
 from kv_action_router.robots.execution_values import load_execution_value
 from kv_action_router.robots.model import RobotModel
+from kv_action_router.synthesis.config import SynthesisConfig
+from kv_action_router.synthesis.decider import Decider
 from kv_action_router.synthesis.limits import MotionLimits
 from kv_action_router.synthesis.pressing import Pressing
-from kv_action_router.synthesis.spline import MotionState
+from kv_action_router.synthesis.replan import ReplanSource
+from kv_action_router.synthesis.source import PlanRequest
+from kv_action_router.synthesis.spline import Motion, MotionState
 from kv_action_router.synthesis.stage_values import StageValues
+from kv_action_router.tasks.definition import load_task
 from kv_action_router.tasks.stages import (
     PressGoal,
     SearchGoal,
     StageDefinition,
+    TargetGoal,
     TipGoal,
     TurnGoal,
 )
@@ -46,6 +53,94 @@ def test_springs_that_are_held_there_give_the_force_and_no_other(
     force = np.linalg.lstsq(robot.jacobian(standing)[:, :6].T, torque[:6], rcond=None)[0]
     np.testing.assert_allclose(force[:3], [0.0, 0.0, -8.0], atol=1e-4)
     np.testing.assert_allclose(force[3:], 0.0, atol=1e-4)
+
+
+def test_a_set_point_that_presses_is_traced_back(robot: RobotModel, standing: np.ndarray) -> None:
+    pressing = Pressing(robot)
+    end = pressing.pressed(standing, 9.0)
+    np.testing.assert_allclose(pressing.relieved(end, 9.0), standing, atol=1e-7)
+    np.testing.assert_array_equal(pressing.relieved(end, 0.0), end)
+
+
+def test_a_search_is_around_where_the_tip_was_sent(robot: RobotModel, standing: np.ndarray) -> None:
+    pressing = Pressing(robot)
+    goal = SearchGoal(STILL, press=7.0)
+    sent = robot.forward(standing)[0] + np.array([0.001, -0.002, 0.004])
+    here = pressing.end(goal, standing, standing)
+    there = pressing.end(goal, standing, standing, sent)
+    jacobian = np.array(robot.jacobian(standing))
+    way = (jacobian @ (there - here))[:3]
+    np.testing.assert_allclose(way, [0.001, -0.002, 0.0], atol=1e-6)  # its height is no matter
+
+
+def force_along(robot: RobotModel, motion: Motion, share: float, surface: float) -> np.ndarray:
+    """Return the force (3,) and the slide (2,) of a tip that a set-point has sent into a surface.
+
+    The arm is springs, and the surface takes a force straight up only: solved for the joints.
+    """
+    setpoint = motion.derivative(np.array([share * motion.duration]), 0)[0]
+    stiffness = load_execution_value("ur5e_spindle").slots[:, SLOT["proportional_gain"]]
+    place = setpoint.copy()
+    force = 0.0
+    for _ in range(8):  # of the force that keeps the tip on the surface
+        tip, _ = robot.forward(place)
+        jacobian = np.array(robot.jacobian(place))[2]
+        force = max(0.0, force + (surface - tip[2]) / (jacobian @ (jacobian / stiffness)))
+        place = setpoint + jacobian * force / stiffness
+    return np.array([force, *robot.forward(place)[0]])
+
+
+@pytest.mark.parametrize("deeper", [-0.0010, 0.0, 0.0010])
+def test_a_contact_is_pressed_with_no_more_than_it_says_however_late_its_end_is_seen(
+    robot: RobotModel, deeper: float
+) -> None:
+    contact = load_task("tighten_m3_screw").stages[1]
+    assert isinstance(contact.goal, TargetGoal)
+    target = np.array([0.46, 0.05, 0.01])
+    head = target[2] + contact.goal.offset[2]
+    start = robot.solve_ik(target + np.array([0.0, 0.0, 0.014]))
+    request = PlanRequest(contact, MotionState.at_rest(start), Pose(target), np.zeros((0, 4)), None)
+    motion = ReplanSource(robot, SynthesisConfig()).plan(request)
+    stiffest = 2000.0  # [N/m] of the arm along the tool
+    slides = []
+    for share in np.linspace(0.6, 1.0, 9):
+        force, *tip = force_along(robot, motion, share, head - deeper)
+        assert force <= contact.goal.press + stiffest * max(0.0, -deeper) + 0.1
+        if force > 0.0:
+            slides.append(math.dist(tip[:2], target[:2]))
+    assert slides
+    # Inside the head, 2.75 mm, also where it stands a millimeter higher or lower than seen.
+    assert max(slides) < 0.0002 + 1.5 * abs(deeper)
+    assert force > 2.0  # the contact is felt
+
+
+def test_a_cached_contact_presses_straight_at_another_place(robot: RobotModel) -> None:
+    config = SynthesisConfig()
+    contact = load_task("tighten_m3_screw").stages[1]
+    assert isinstance(contact.goal, TargetGoal)
+    source = ReplanSource(robot, config)
+    places = [np.array([0.46, 0.05, 0.01]), np.array([0.52, -0.04, 0.012])]
+    starts = [robot.solve_ik(place + np.array([0.0, 0.0, 0.014])) for place in places]
+    first = source.plan(
+        PlanRequest(
+            contact, MotionState.at_rest(starts[0]), Pose(places[0]), np.zeros((0, 4)), None
+        )
+    )
+    behavior = first.to_behavior(contact.subtask, robot.joint_names, Pose(places[0]))
+    match = make_match(Pose(places[1]), hit=True, behavior=behavior, entry=3)
+    decided = Decider(robot, config, source).decide(
+        contact, match, MotionState.at_rest(starts[1]), np.zeros((0, 4))
+    )
+    assert decided.reused, decided.refused
+    meets = Pressing(robot).relieved(decided.motion.end, contact.goal.press)
+    wanted = places[1] + contact.goal.offset
+    np.testing.assert_allclose(robot.forward(meets)[0], wanted, atol=2e-5)
+    stood = place_of(robot, decided.motion, 0.55)
+    assert math.dist(stood[:2], wanted[:2]) < 0.0008  # still on its line, to what a spline can
+
+
+def place_of(robot: RobotModel, motion: Motion, share: float) -> np.ndarray:
+    return robot.forward(motion.derivative(np.array([share * motion.duration]), 0)[0])[0]
 
 
 def test_letting_go_ends_where_the_arm_is(robot: RobotModel, standing: np.ndarray) -> None:

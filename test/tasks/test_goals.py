@@ -8,7 +8,7 @@ import pytest
 
 from kv_action_router.errors import TaskDefinitionError
 from kv_action_router.tasks.definition import load_task, parse_task
-from kv_action_router.tasks.stages import PressGoal, SearchGoal, TurnGoal
+from kv_action_router.tasks.stages import PressGoal, SearchGoal, TargetGoal, TurnGoal
 
 SEARCH = {"search": {"radius": 0.002, "pitch": 0.0005, "speed": 0.005, "press": 7.0}}
 TURN = {"turn": {"joint": "spindle_joint", "turns": 8, "speed": 14, "pitch": 0.0005, "press": 8}}
@@ -35,6 +35,10 @@ def test_goals_are_read() -> None:
     let_go = parse_task(task(goal={"press": 0.0})).stages[0].goal
     assert type(let_go) is PressGoal
     assert not parse_task(task()).stages[0].needs_target
+    line = {"target_offset": [0.0, 0.0, 0.0045], "line": True, "press": 5.0}
+    contact = parse_task(task(goal=line)).stages[0]
+    assert isinstance(contact.goal, TargetGoal)
+    assert (contact.goal.press, contact.needs_target) == (5.0, True)
 
 
 @pytest.mark.parametrize(
@@ -48,6 +52,8 @@ def test_goals_are_read() -> None:
         ({"turn": TURN["turn"] | {"joint": ""}}, "joint must be a text"),
         ({"turn": TURN["turn"] | {"torque": 3.5}}, "known name, got 'torque'"),
         ({"press": -1.0}, "press must be from 0 to"),
+        ({"target_offset": [0.0] * 3, "press": 5.0}, "press must be left out unless a line"),
+        ({"tip_offset": [0.0] * 3, "line": True, "press": 5.0}, "press must be left out unless"),
     ],
 )
 def test_bad_goals_are_refused_by_name(goal: object, words: str) -> None:

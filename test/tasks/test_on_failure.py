@@ -33,7 +33,7 @@ LET_GO = TaskDefinition("let_go", "let go", (stage("slack", "target"), stage("up
 def task(times: int = 0) -> TaskDefinition:
     retry = {"retried": ("press",), "retry_from": "approach", "retries": times} if times else {}
     stages = (stage("approach"), stage("press", "target"), stage("home"))
-    return TaskDefinition("press", "press it", stages, 60.0, OnFailure(LET_GO, **retry))
+    return TaskDefinition("press", "press it", stages, 60.0, on_failure=OnFailure(LET_GO, **retry))
 
 
 def failed_in_contact(times: int = 0) -> TaskStack:
