@@ -59,7 +59,7 @@ class DriveBank:
         timeout: float,
         quick_stop: float,
         *,
-        delay_limit: float = 0.010,
+        delay_limit: float = 0.015,
         following_error: float = 0.3,
         acceleration: float = 30.0,
     ) -> None:
