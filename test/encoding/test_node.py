@@ -1,5 +1,6 @@
 """The real node process, fed by synthetic publishers over DDS."""
 
+import shutil
 import signal
 import time
 
@@ -14,6 +15,7 @@ from rclpy.qos import ReliabilityPolicy
 from sensor_msgs.msg import CameraInfo, Image, JointState
 from std_msgs.msg import String
 
+from kv_action_router.encoding.network.checkpoint import SHIPPED
 from kv_action_router.encoding.scene_name import load_scenes
 from kv_action_router.msg import Heartbeat, TaskKey, TaskState
 from kv_action_router.robots.model import RobotModel
@@ -278,3 +280,16 @@ def test_bad_parameter_is_named_and_the_node_lives(spawn, wait_until):
     assert process.running
     process.send(signal.SIGINT)
     assert process.wait(5.0) == 0
+
+
+def test_truncated_checkpoint_is_named_and_nothing_steps_in(bench, spawn, tmp_path):
+    folder = tmp_path / "cut"
+    shutil.copytree(SHIPPED / "disc", folder)
+    file = folder / "closeup.onnx"
+    file.write_bytes(file.read_bytes()[:-100])
+    process = start(spawn, "-p", "perception:=onnx", "-p", f"checkpoint:={folder}")
+    bench.until(
+        lambda: f"{file} must be a complete ONNX file" in process.output(), START, "the error"
+    )
+    assert process.running
+    assert not bench.keys  # no segmentation in its place

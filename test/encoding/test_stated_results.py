@@ -1,5 +1,7 @@
-"""Hidden by the tool, of another color, seen by a camera that was moved, or not there at all: each
-is stated, by both perceptions, and the key of it claims no target."""
+"""What cannot be seen is stated, by both perceptions, and the key of it claims no target.
+
+Hidden by the tool, of another color, seen by a camera that was moved, or not there at all.
+"""
 
 import colorsys
 import dataclasses

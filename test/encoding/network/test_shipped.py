@@ -2,7 +2,7 @@
 
 import colorsys
 import dataclasses
-import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from kv_action_router.encoding.config import EncoderConfig
 from kv_action_router.encoding.encoder import KeyEncoder, Origin
 from kv_action_router.encoding.images import decode_color, decode_depth
 from kv_action_router.encoding.network.checkpoint import Checkpoint
+from kv_action_router.encoding.warm_up import warm_up
 from kv_action_router.errors import CheckpointError, ImageError
 from kv_action_router.learning.cells import cell
 from kv_action_router.learning.frames import FrameMaker
@@ -214,10 +215,36 @@ def test_scene_slice_keeps_while_target_and_arm_move(maker, scene, looker):
     assert likeness.min() > 0.8
 
 
-def test_no_thread_stays_behind(scene):
-    before = threading.active_count()
-    encoder(scene)
-    assert threading.active_count() == before
+def threads():
+    """Return the process's threads, native ones among them."""
+    return len(list(Path("/proc/self/task").iterdir()))
+
+
+def test_one_thread_does_it_all(maker, scene):
+    frame = maker.look(scene, CENTER, 0.0, maker.home)
+    key(encoder(scene), frame.color, frame.depth)  # what libraries start once
+    before = threads()
+    made = encoder(scene)
+    for _ in range(3):
+        assert key(made, frame.color, frame.depth).target_sight is Sight.SEEN
+    assert threads() == before
+
+
+def test_first_image_after_a_warm_up_needs_nothing_more(maker, scene):
+    """All that is laid out once was laid out: a first image allocates what a later one does."""
+    robot = RobotModel.load("ur5e")
+    found, _ = warm_up(CONFIG, robot)
+    assert found.decision.encoder_id == Checkpoint.load(CONFIG.checkpoint).encoder_id
+    frame = maker.look(scene, CENTER, 0.0, maker.home)
+    made = encoder(scene)
+    runs = []
+    for network in made._perceiver._networks.values():
+        plain = network.run
+        network.run = lambda plain=plain, n=network: (runs.append(n.input.ctypes.data), plain())
+    first = key(made, frame.color, frame.depth)
+    again = key(made, frame.color, frame.depth)
+    assert runs[:2] == runs[2:]  # the same buffers, bound before the first image
+    assert np.array_equal(first.vector, again.vector)
 
 
 def test_checkpoint_that_cannot_be_used_fails_by_name(scene, tmp_path):
