@@ -6,8 +6,8 @@ is revised by that: its end moves, the pose that it is stored for stays. So the 
 made from it leads there at once, wherever the target is then. It moves by a share of what one
 search has found: a single find is noisy, and a few of them agree.
 
-Where the target is, the stage after the search tells: when that has reached its end, it was found
-indeed, and what was found holds the tip.
+Whether it was found, the stage after the search tells: only when that has reached its end as well,
+something is learned.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kv_action_router.tasks.stages import PressGoal, SearchGoal, TargetGoal, Tip
 
 LEAST = 1.0e-4  # [m] less than this is not worth a new version
 FARTHEST = 0.01  # [m] more than this is no error of perception
-SHARE = 0.6  # of what was found, that the motion's end moves by
+SHARE = 0.8  # of what was found, that the motion's end moves by
 
 
 class FoundPlaces:
@@ -41,7 +41,8 @@ class FoundPlaces:
         self._model = model
         self._pressing = Pressing(model)
         self._led: Execution | None = None
-        self._sought: Execution | None = None  # led to the target before a search that has ended
+        # What led to the target before a search, and joint positions (n,) at the search's end.
+        self._sought: tuple[Execution, FloatArray] | None = None
 
     @property
     def sent(self) -> FloatArray | None:
@@ -60,10 +61,10 @@ class FoundPlaces:
         led, self._led = self._led, None
         sought, self._sought = self._sought, None
         if sought is not None:
-            return self._revised(sought, measured)
+            return self._revised(*sought)
         goal = execution.stage.goal
         if isinstance(goal, SearchGoal):
-            self._sought = led if led is not None and led.reused else None
+            self._sought = (led, measured) if led is not None and led.reused else None
             return None
         acts = isinstance(goal, TargetGoal) and not isinstance(goal, (TipGoal, PressGoal))
         if acts and execution.stage.allowed_contact:

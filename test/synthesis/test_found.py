@@ -56,8 +56,8 @@ def test_the_cached_motion_ends_where_the_target_was_found(robot: RobotModel) ->
     places = FoundPlaces(robot)
     contact = execution(robot, CONTACT)
     assert places.learn(contact, at(robot, 0.0, 0.0)) is None
-    assert places.learn(execution(robot, SEARCH), at(robot, 0.0006, -0.0004, 0.0003)) is None
-    update = places.learn(execution(robot, ENGAGE), at(robot, 0.0008, -0.0006, 0.0005))
+    assert places.learn(execution(robot, SEARCH), at(robot, 0.0008, -0.0006, 0.0005)) is None
+    update = places.learn(execution(robot, ENGAGE), at(robot, 0.0006, -0.0005, 0.0013))
     assert update is not None
     assert (update.operation, update.entry_id, update.entry_version) == (
         UpdateOperation.REVISE,
@@ -89,9 +89,9 @@ def test_a_motion_that_presses_is_moved_by_where_it_presses(robot: RobotModel) -
     assert places.sent is None
     places.learn(contact, at(robot, 0.0004, 0.0))
     np.testing.assert_allclose(places.sent, PLACE, atol=1e-5)
-    assert places.learn(execution(robot, SEARCH), at(robot, 0.0006, 0.0)) is None
+    assert places.learn(execution(robot, SEARCH), at(robot, 0.0010, 0.0, 0.0005)) is None
     assert places.sent is None
-    update = places.learn(execution(robot, ENGAGE), at(robot, 0.0010, 0.0, 0.0005))
+    update = places.learn(execution(robot, ENGAGE), at(robot, 0.0008, 0.0, 0.0013))
     assert update is not None
     assert update.behavior is not None
     moved = Motion.from_behavior(update.behavior, robot.joint_names)
