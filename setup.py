@@ -36,7 +36,7 @@ setup(
     # Where a ROS 2 workspace's install tree has them, too.
     data_files=[
         (f"share/kv_action_router/{folder}", sorted(map(str, Path(folder).glob("*.*"))))
-        for folder in ("config", "config/tasks")
+        for folder in ("config", "config/tasks", "config/stations")
     ],
     install_requires=requirements("runtime"),
     extras_require={"scale": requirements("scale"), "test": requirements("test")},

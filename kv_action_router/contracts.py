@@ -339,6 +339,8 @@ class TaskKey:
 
     ``target_sight`` is of the newest image; a target that is not seen is held for a while.
     ``odometry_confidence`` is the share that the odometry has, 0 to 1; NaN = there is none.
+    ``image_sharpness`` is of the newest image, around the target; NaN = nobody asked for it, or the
+    target was not in it.
     """
 
     decision: Decision
@@ -352,6 +354,7 @@ class TaskKey:
     joints: JointSample
     odometry_confidence: float = math.nan
     target_sight: Sight = Sight.UNKNOWN
+    image_sharpness: float = math.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -488,7 +491,10 @@ class EntryUpdate:
 
 @dataclass(frozen=True, slots=True)
 class TaskState:
-    """The task under way (``TaskState``); ``intent`` is float32 (128,) or empty."""
+    """The task under way (``TaskState``); ``intent`` is float32 (128,) or empty.
+
+    ``target`` is which of the encoder's targets the task acts on; empty = its first.
+    """
 
     decision: Decision
     status: TaskStatus
@@ -505,6 +511,8 @@ class TaskState:
     needs_image: bool
     requested_monotonic_ns: int
     allowed_contact: str
+    target: str = ""
+    needs_sharpness: bool = False
 
 
 @dataclass(frozen=True, slots=True)

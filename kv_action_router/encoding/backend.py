@@ -18,6 +18,7 @@ from kv_action_router.encoding.network.runner import open_networks
 from kv_action_router.encoding.perception import Perception, TargetPerception
 from kv_action_router.encoding.scene_slice import SceneEncoder
 from kv_action_router.encoding.surface_check import SurfaceCheck
+from kv_action_router.errors import InputError
 
 SEGMENTATION = "segmentation"
 SEGMENTATION_ID = "segmentation-1"  # changes with anything that changes what its keys mean
@@ -35,6 +36,16 @@ class PerceptionBackend(Protocol):
 
         Raises:
             ImageError: an image's size is not the camera's.
+        """
+
+    def look_for(self, target: str) -> None:
+        """Look for another of the configured targets from now on.
+
+        Args:
+            target: its name; empty = the first.
+
+        Raises:
+            InputError: it is not known here; what is looked for stays as it was.
         """
 
     def place_is_empty(self, target: TargetEstimate, depth: DepthImage) -> bool:
@@ -90,19 +101,33 @@ class Perceiver:
 
 
 class WatchedPerception:
-    """A perception whose estimates count only while the camera stands where its pose says."""
+    """A perception whose estimates count only while the camera stands where its pose says.
+
+    A target that it does not know is absent in every image, and the reason says so.
+    """
 
     def __init__(self, backend: PerceptionBackend, surface: SurfaceCheck) -> None:
         self._backend = backend
         self._surface = surface
+        self._unknown = ""  # why the target that is looked for is never seen
         self.place_is_empty = backend.place_is_empty
         self.scene = backend.scene
+
+    def look_for(self, target: str) -> None:
+        """Look for another target from now on, or for one that is never seen."""
+        self._unknown = ""
+        try:
+            self._backend.look_for(target)
+        except InputError as error:
+            self._unknown = str(error)
 
     def find(self, color: ColorImage, depth: DepthImage) -> Perception:
         """Return where the target is, or why there is no estimate."""
         found = self._backend.find(color, depth)
         if found.sight is Sight.NO_DEPTH:
             return found
+        if self._unknown:
+            return replace(found, sight=Sight.ABSENT, target=None, reason=self._unknown)
         trouble = self._surface.trouble(depth)
         if not trouble:
             return found
@@ -113,6 +138,7 @@ class SegmentationPerception:
     """Color segmentation, and a scene slice of fixed statistics: needs no weights."""
 
     def __init__(self, config: EncoderConfig, camera: Camera) -> None:
+        self._hues = config.hues
         self._target = TargetPerception(config, camera)
         self._scene = SceneEncoder(camera)
         self._mask: npt.NDArray[np.uint8] = np.zeros(camera.shape, np.uint8)
@@ -122,6 +148,18 @@ class SegmentationPerception:
         found = self._target.find(color, depth)
         self._mask = found.color_mask
         return found
+
+    def look_for(self, target: str) -> None:
+        """Look for another of the configured targets from now on.
+
+        Raises:
+            InputError: it is not known; what is looked for stays as it was.
+        """
+        try:
+            self._target.look_for(self._hues[target])
+        except KeyError:
+            known = ", ".join(repr(name) for name in self._hues)
+            raise InputError("target", f"one of {known} (other_targets)", target) from None
 
     def place_is_empty(self, target: TargetEstimate, depth: DepthImage) -> bool:
         """Return whether an earlier estimate's place is in plain view, without the target."""

@@ -44,6 +44,7 @@ from kv_action_router.encoding.odometry import OdometryEvent, OdometrySample
 from kv_action_router.encoding.perception import Perception
 from kv_action_router.encoding.robot import Robot
 from kv_action_router.encoding.scene_name import SceneClassifier, check_scene, load_scenes
+from kv_action_router.encoding.sharpness import SharpnessMeter
 from kv_action_router.encoding.target_hold import TargetHold
 from kv_action_router.errors import ImageError, InputError, KeyInvalidError
 
@@ -75,6 +76,7 @@ class KeyEncoder:
         joints: merges the joint states; feed it directly.
         inputs: IMU, odometry and drive feedback.
         perception: answer of the newest image; None before the first.
+        target: name of the target that the task acts on; empty = the first one.
     """
 
     def __init__(self, config: EncoderConfig, robot: Robot, first_trace_id: int = 1) -> None:
@@ -98,6 +100,7 @@ class KeyEncoder:
         self.joints = JointMerger(ordered, config.joint_timeout)
         self.inputs = BodyInputs(config, ordered)
         self.perception: Perception | None = None
+        self.target = ""
         turning = dict(zip(robot.joint_names, robot.spindles.tolist(), strict=True))
         self._body = BodyEncoder(
             np.array([limits[n] for n in ordered]), [turning[n] for n in ordered]
@@ -111,6 +114,7 @@ class KeyEncoder:
         self._perceiver = Perceiver(config)
         self._finder: PerceptionBackend | None = None
         self._obstacles: ObstacleFinder | None = None
+        self._meter = SharpnessMeter(config.target_radius)
         self._scene_receipt_ns: int | None = None
         self._spheres: FloatArray | None = None
         self._headers = Headers(config, self._perceiver.encoder_id, first_trace_id)
@@ -122,8 +126,17 @@ class KeyEncoder:
     # --- what is known of the task -----------------------------------------------------------
 
     def on_task(self, state: TaskState) -> None:
-        """Take over the active intent, the decision that is asked for, and where it is made."""
+        """Take over the active intent, the decision that is asked for, and where it is made.
+
+        Also which target is acted on: an estimate of another one is not held.
+        """
         self._headers.on_task(state)
+        self._meter.ask(wanted=state.needs_sharpness)
+        if state.target != self.target:
+            self.target = state.target
+            self._hold.drop()
+            if self._finder is not None:
+                self._finder.look_for(self.target)
 
     def on_scene(self, name: str) -> None:
         """Take over a scene that was told from outside.
@@ -152,6 +165,8 @@ class KeyEncoder:
         camera = Camera(intrinsics, config.camera_position, config.camera_orientation)
         self._camera = camera
         self._finder = self._perceiver.of(camera)
+        self._finder.look_for(self.target)
+        self._meter.camera = camera
         self._obstacles = ObstacleFinder(config, camera)
 
     @property
@@ -194,6 +209,7 @@ class KeyEncoder:
         seen = found.target is not None and target_slice.reaches(found.target.pose.position)
         gone = not seen and held is not None and self._finder.place_is_empty(held, depth)
         scene = self._finder.scene(color, depth, self._spheres)
+        self._meter.look(color, found.target)
         return self.on_sight(found.target, scene, origin, now_ns, gone=gone)
 
     def on_sight(
@@ -285,6 +301,7 @@ class KeyEncoder:
             joints=sample,
             odometry_confidence=math.nan if displacement is None else trust,
             target_sight=Sight.UNKNOWN if self.perception is None else self.perception.sight,
+            image_sharpness=self._meter.value,
         )
 
     def _robot_spheres(self, now_ns: int) -> FloatArray | None:

@@ -57,7 +57,7 @@ class TargetPerception:
     def __init__(self, config: TargetConfig, camera: Camera) -> None:
         self._config = config
         self._camera = camera
-        self._bands = hue_bands(config)
+        self._bands = hue_bands(config, config.target_hue)
         self._mask = np.zeros(camera.shape, dtype=np.uint8)
         self._region: _Box = (slice(0, 0), slice(0, 0))  # outside of it the mask is zero
         rows, columns = ((size + _STEP - 1) // _STEP for size in camera.shape)
@@ -92,6 +92,10 @@ class TargetPerception:
         ):
             return Perception(Sight.NO_DEPTH, None, mask, "the depth image has no valid point")
         return Perception(sight, None, mask, reason)
+
+    def look_for(self, hue: float) -> None:
+        """Look for a target of another color from now on, given by its hue [deg]."""
+        self._bands = hue_bands(self._config, hue)
 
     def segment(self, color: ColorImage) -> npt.NDArray[np.uint8]:
         """Return 255 where the target's color is; the buffer is reused by the next call.
@@ -153,11 +157,11 @@ class TargetPerception:
 
 
 def hue_bands(
-    config: TargetConfig,
+    config: TargetConfig, hue: float
 ) -> list[tuple[tuple[int, int, int], tuple[int, int, int]]]:
     """Return (low, high) HSV bounds in OpenCV's units (hue in 2 degrees); two where red wraps."""
-    low = (config.target_hue - config.target_hue_tolerance) / 2.0
-    high = (config.target_hue + config.target_hue_tolerance) / 2.0
+    low = (hue - config.target_hue_tolerance) / 2.0
+    high = (hue + config.target_hue_tolerance) / 2.0
     saturation = round(255 * config.target_saturation_minimum)
     value = round(255 * config.target_value_minimum)
     bands = []

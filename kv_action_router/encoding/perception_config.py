@@ -54,14 +54,36 @@ class TargetConfig(Configuration):
         4.0, "farthest depth that counts", unit="m", minimum=0.05, maximum=50.0
     )
 
+    other_targets: tuple[str, ...] = parameter(
+        ("",),
+        "names of further targets, which tasks choose by; each is like the first but for its color; "
+        "one empty name = there are none",
+    )
+    other_target_hues: tuple[float, ...] = parameter(
+        (0.0,), "hue of each further target's color", unit="deg", minimum=0.0, maximum=360.0
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
+        if len(self.other_target_hues) != len(self.other_targets):
+            raise ConfigError(
+                "other_target_hues",
+                f"{len(self.other_targets)} numbers, one for each of other_targets",
+                self.other_target_hues,
+            )
         if self.depth_maximum <= self.depth_minimum:
             raise ConfigError(
                 "depth_maximum",
                 f"above depth_minimum {self.depth_minimum} m",
                 self.depth_maximum,
             )
+
+
+    @property
+    def hues(self) -> dict[str, float]:
+        """Hue of each target's color by its name [deg]; the first one's name is empty."""
+        others = zip(self.other_targets, self.other_target_hues, strict=True)
+        return {name: hue for name, hue in others if name} | {"": self.target_hue}
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from kv_action_router.contracts import DriveSample, ExecutionFeedback, TaskState, TaskStatus
 from kv_action_router.monitoring.config import MonitorConfig
 from kv_action_router.monitoring.detectors.contact import ContactDetector
 from kv_action_router.monitoring.detectors.deadline import DeadlineDetector
+from kv_action_router.monitoring.detectors.force_step import FORCE_DROP, ForceStepDetector
 from kv_action_router.monitoring.detectors.grip import GripDetector
 from kv_action_router.monitoring.detectors.heartbeat import HeartbeatDetector
 from kv_action_router.monitoring.detectors.hit_rate import HitRateDetector
@@ -75,6 +76,7 @@ class Measuring:
         self._table = table
         self.heartbeats = HeartbeatDetector(nodes, config.settle)
         self.contact = ContactDetector()
+        self.force_step = ForceStepDetector()
         spindles: list[str] = []
         if tool is not None:
             spindles = [
@@ -101,14 +103,14 @@ class Measuring:
         self._all = (
             self.heartbeats, self.contact, self.tracking, self.stuck, self.stall, self.thermal,
             self.grip, self.vision, self.proximity, self.overrun, self.hit_rate, self.stamps,
-            self.deadlines,
+            self.deadlines, self.force_step,
         )  # fmt: skip
         if self.tool is not None:
             self._all = (*self._all, self.tool)  # type: ignore[assignment]
         self._ages_ns = 0
         self._counts_ns = 0
         self.handlers: dict[type, Callable[[Any], object]] = {
-            WrenchSample: lambda sample: self.contact.on_wrench(sample, table),
+            WrenchSample: self._on_wrench,
             DriveSample: self._on_drives,
             HeartbeatSample: self.heartbeats.on_heartbeat,
             KeySample: lambda sample: self.vision.on_key(sample, table),
@@ -162,9 +164,25 @@ class Measuring:
         running = state.status == TaskStatus.RUNNING
         self.vision.on_task(looks=running and state.needs_target and not contact)
 
+    def ask(self, signals: Collection[str]) -> None:
+        """Say which signals are judged: what costs something with each sample is left out else."""
+        self.force_step.asked = FORCE_DROP in signals
+        if not self.force_step.asked:
+            self._table.forget(FORCE_DROP)
+
+    def begin_motion(self) -> None:
+        """The motion of a stage is followed from now on."""
+        self.force_step.begin()
+        self._table.forget(FORCE_DROP)
+
     def detail(self, source: str) -> str:
         """Return what is known of a fault beside its number, for people; empty = nothing."""
         return self.deadlines.detail.get(source, "") or self.stamps.detail.get(source, "")
+
+    def _on_wrench(self, sample: WrenchSample) -> None:
+        force = self.contact.on_wrench(sample, self._table)
+        if self.force_step.asked:
+            self.force_step.on_force(force, sample.receipt_ns, self._table)
 
     def _on_drives(self, sample: DriveSample) -> None:
         self.thermal.on_drives(sample, self._table)

@@ -41,12 +41,14 @@ class KeySample:
         receipt_ns: of the key [ns].
         target_age: of the newest image that showed the target, at the receipt [s]; NaN = none did.
         odometry_confidence: share that the odometry has, 0 to 1; NaN = there is none.
+        image_sharpness: of the newest image, around the target; NaN = not measured.
     """
 
     image_age: float
     receipt_ns: int
     target_age: float = math.nan
     odometry_confidence: float = math.nan
+    image_sharpness: float = math.nan
 
 
 @dataclass(frozen=True, slots=True)

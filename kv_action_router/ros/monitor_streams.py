@@ -224,14 +224,14 @@ _STAMP = (struct.Struct(">iI"), struct.Struct("<iI"))
 
 
 def _keys() -> Callable[[Sample], Iterable[object]]:
-    names = ("scene_age", "target_age", "odometry_confidence")
+    names = ("scene_age", "target_age", "odometry_confidence", "image_sharpness")
     reader = FieldReader(topics.TASK_KEY.type, names)
 
     def key(sample: Sample) -> Iterable[object]:
         values = reader.read(sample.message)
         assert values is not None  # a key holds no sequence of messages
-        scene_age, target_age, confidence = values
-        return (KeySample(scene_age, sample.receipt_ns, target_age, confidence),)
+        scene_age, *seen = values
+        return (KeySample(scene_age, sample.receipt_ns, *seen),)
 
     return key
 

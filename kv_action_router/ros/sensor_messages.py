@@ -140,6 +140,7 @@ def truth_message(
     message.header.frame_id = frame_id
     message.error = message.force = math.nan
     message.final_torque = message.advance = message.search = math.nan
+    message.insertion = message.insertion_force = math.nan
     return message
 
 

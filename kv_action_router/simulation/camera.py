@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import cv2
 import mujoco
 import numpy as np
 import numpy.typing as npt
@@ -106,6 +107,7 @@ class Camera:
         self._raw_depth = np.zeros((height, width), np.float32)
         self._swap_channels = config.color_encoding == "bgr8"
         self._maximum = config.depth_maximum
+        self._blur = config.camera_blur
         near = model.vis.map.znear * model.stat.extent
         far = model.vis.map.zfar * model.stat.extent
         self._reciprocal_offset = np.float32(1.0 / far)
@@ -138,6 +140,8 @@ class Camera:
         self.color[:] = (
             self._raw_color[::-1, :, ::-1] if self._swap_channels else self._raw_color[::-1]
         )
+        if self._blur > 0.0:
+            cv2.GaussianBlur(self.color, (0, 0), self._blur, dst=self.color)
         self._to_meters()
 
     def _update(self, snapshot: Snapshot) -> None:

@@ -18,7 +18,7 @@ _COLORS = (
     (0.30, 0.30, 0.60, 1.0),
 )
 _HALF_HEIGHT = 0.004  # [m] low enough that the tool passes over them
-_APART = 0.085  # [m] from the target's middle
+_APART = 0.085  # [m] from the middle of any work
 _ATTEMPTS = 50
 
 
@@ -59,8 +59,8 @@ class Clutter:
             for index in range(config.distractors)
         ]
 
-    def shuffle(self, target: FloatArray) -> None:
-        """Change everything, around a target [m] (3,)."""
+    def shuffle(self, *work: FloatArray) -> None:
+        """Change everything, around places of work [m] (3,)."""
         generator, change = self._generator, self._change
         if change > 0.0:
             self._model.light_diffuse[:] = self._lamp * generator.uniform(
@@ -69,7 +69,7 @@ class Clutter:
         for mocap in self._mocap:
             for _ in range(_ATTEMPTS):
                 place = generator.uniform(self._low, self._high)
-                if np.linalg.norm(place - target[:2]) > _APART:
+                if all(np.linalg.norm(place - middle[:2]) > _APART for middle in work):
                     break
             else:
                 continue

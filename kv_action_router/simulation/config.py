@@ -9,7 +9,7 @@ from typing import Any
 from kv_action_router.configuration import Configuration, parameter
 from kv_action_router.errors import ConfigError
 
-CELLS = ("touch", "screw")
+CELLS = ("touch", "screw", "station")
 DEPTH_ENCODINGS = ("32FC1", "16UC1")
 COLOR_ENCODINGS = ("rgb8", "bgr8")
 
@@ -22,7 +22,8 @@ class SimulationConfig(Configuration):
     joint_prefix: str = parameter("", "prefix of every joint name on the topics")
     cell: str = parameter(
         "touch",
-        "work: a disc to touch, or a disc with a screw in its middle (robot ur5e_spindle)",
+        "work: a disc to touch, a disc with a screw in its middle, or that and a second disc with a "
+        "connector (the last two with robot ur5e_spindle)",
         choices=CELLS,
     )
     seed: int = parameter(1, "seed of target places and sensor noise", minimum=0)
@@ -197,6 +198,13 @@ class SimulationConfig(Configuration):
         minimum=-0.02,
         maximum=0.02,
     )
+    camera_blur: float = parameter(
+        0.0,
+        "standard deviation of the lens's blur, 0 = it is sharp",
+        unit="px",
+        minimum=0.0,
+        maximum=20.0,
+    )
     light_change: float = parameter(
         0.0,
         "share by which the light changes with each target, 0 = it stays",
@@ -266,6 +274,16 @@ class SimulationConfig(Configuration):
                 raise ConfigError(name, "two numbers, lower before upper", span)
 
     @property
+    def has_screw(self) -> bool:
+        """Whether a screw stands in the target's middle."""
+        return self.cell != "touch"
+
+    @property
+    def has_connector(self) -> bool:
+        """Whether there is a second disc, with a socket and its plug."""
+        return self.cell == "station"
+
+    @property
     def step(self) -> float:
         """Time step of the physics [s]: short enough for the fastest stream."""
         return min(
@@ -293,3 +311,8 @@ def screw_cell(**changes: Any) -> SimulationConfig:
             **changes,
         }
     )
+
+
+def station_cell(**changes: Any) -> SimulationConfig:
+    """Return the configuration of the station: the cell with screws, and a connector beside."""
+    return screw_cell(**{"cell": "station", **changes})

@@ -27,10 +27,12 @@ from kv_action_router.simulation.shells.encoding import Encoding
 from kv_action_router.simulation.shells.injection import Injection
 from kv_action_router.simulation.shells.monitoring import Monitoring
 from kv_action_router.simulation.shells.synthesis import Synthesis
+from kv_action_router.simulation.plant import CONNECTOR
 from kv_action_router.simulation.sight import Sight
 from kv_action_router.simulation.stopwatch import Stopwatch
 from kv_action_router.synthesis.config import SynthesisConfig
 from kv_action_router.tasks.definition import load_task
+from kv_action_router.tasks.stages import TaskDefinition
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,8 @@ class EpisodeConfig:
     """What an episode is made of.
 
     Attributes:
-        task: that each cycle runs.
+        task: that each cycle begins with.
+        further_tasks: that follow it in each cycle, in order.
         command_delay: physics steps between a command and its torque; what a driver adds.
         settle: time before the first task [s].
         masked_slices: names of slices that keys do without, to see what they are good for.
@@ -46,6 +49,7 @@ class EpisodeConfig:
     """
 
     task: str = "touch_target"
+    further_tasks: tuple[str, ...] = ()
     command_delay: int = 1
     settle: float = 0.2
     masked_slices: tuple[str, ...] = ()
@@ -79,13 +83,18 @@ class Cycle:
         touch_error: distance of the first contact from the target's center [m]; NaN = no contact.
         touch_force: normal force in the step of first contact [N].
         peak_force: largest magnitude measured at the tool from then on [N].
+        contact_force: largest magnitude at the tool, free of its tare, in stages that may touch
+            something [N].
         tracking_error: largest distance of set-point and measurement [rad].
         decisions, task_hits, behavior_hits, false_hits: counted in this cycle.
         events: of the injector, for people.
         reports: of the monitor, for people.
         final_torque: that the screw was turned with last [N m]; NaN = there is no screw.
         advance: of the screw [m].
-        search: way of the bit on the screw's head before the recess took it [m].
+        search: way of the bit before it was in, on the screw's head or the plug's [m].
+        insertion: how far the plug is in its socket [m]; NaN = the task has no plug.
+        insertion_force: largest force that the plug was pushed with [N].
+        latched: the latch holds the plug.
     """
 
     success: bool = False
@@ -96,6 +105,7 @@ class Cycle:
     touch_error: float = float("nan")
     touch_force: float = float("nan")
     peak_force: float = 0.0
+    contact_force: float = 0.0
     tracking_error: float = 0.0
     decisions: int = 0
     task_hits: int = 0
@@ -106,6 +116,9 @@ class Cycle:
     final_torque: float = float("nan")
     advance: float = float("nan")
     search: float = float("nan")
+    insertion: float = float("nan")
+    insertion_force: float = float("nan")
+    latched: bool = False
 
 
 class Episode:
@@ -138,7 +151,8 @@ class Episode:
             RouterError: a configuration, robot or task is not valid.
         """
         self.config = config = config or EpisodeConfig()
-        self.task = load_task(config.task)
+        self.tasks = tuple(load_task(name) for name in (config.task, *config.further_tasks))
+        self.task = self.tasks[0]
         self.times = times = times or Stopwatch()
         self.on_step: Callable[[Samples], None] | None = None
         # One a stage, as in the nodes: a model keeps the state of its last computation.
@@ -151,7 +165,7 @@ class Episode:
         self.caching = Caching(config.caching, robots[1], robot.clock, times)
         self.synthesis = Synthesis(config.synthesis, robots[2], robot.clock, times)
         self.injection = Injection(config.injection, robots[3], robot.now_ns, times)
-        self.monitoring = Monitoring(self.task, robots[4], times)
+        self.monitoring = Monitoring(self.tasks, robots[4], times)
         self._interface = Interface(config.injection.command_interface)
         self._cycles = 0
 
@@ -200,25 +214,48 @@ class Episode:
             self.step()
 
     def touch(self) -> Cycle:
-        """Put the target somewhere else, run the task on it, and say what came of it."""
+        """Put the target somewhere else, run the first task on it, and say what came of it."""
+        return self.perform(self.task, self.place())
+
+    def cycle(self) -> list[Cycle]:
+        """Put everything somewhere else and run all tasks; return what came of each.
+
+        What comes after a task that failed is not run.
+        """
+        target = self.place()
+        cycles: list[Cycle] = []
+        for task in self.tasks:
+            cycles.append(self.perform(task, target))
+            if not cycles[-1].success:
+                break
+        return cycles
+
+    def place(self) -> FloatArray:
+        """Put what is worked on somewhere else; return the center of the target's top [m] (3,)."""
         if self._cycles == 0:
             self.run(self.config.settle)
         self._cycles += 1
-        cycle = Cycle(target=self.robot.place_target())
+        return self.robot.place_target()
+
+    def perform(self, task: TaskDefinition, target: FloatArray) -> Cycle:
+        """Run a task, and say what came of it."""
+        cycle = Cycle(target=target)
         tasks, injection = self.synthesis.synthesizer.tasks, self.injection
         false_hits = self._false_hits()
         self.robot.contacts.clear()
         injection.events.clear()
         injection.tracking_error = 0.0
         begin_ns = self.robot.now_ns
-        self.synthesis.start(self.task, f"cycle {self._cycles}", begin_ns)
+        self.synthesis.start(task, f"cycle {self._cycles}: {task.name}", begin_ns)
         while tasks.stack.active and not injection.controller.modes.stop.engaged:
-            stage = tasks.stack.stage.name
+            stage = tasks.stack.stage
             self.step()
-            cycle.stages[stage] = cycle.stages.get(stage, 0.0) + self.robot.plant.dt
+            cycle.stages[stage.name] = cycle.stages.get(stage.name, 0.0) + self.robot.plant.dt
             if self.robot.contacts:
                 cycle.peak_force = max(cycle.peak_force, self.robot.force)
-        self._finish(cycle, begin_ns)
+            if stage.allowed_contact:
+                cycle.contact_force = max(cycle.contact_force, self.monitoring.contact_force)
+        self._finish(cycle, task, begin_ns)
         cycle.false_hits = self._false_hits() - false_hits
         return cycle
 
@@ -226,7 +263,7 @@ class Episode:
         layers = self.caching.manager.statistics().layers
         return sum(layer.counters.false_hits for layer in layers if layer.layer == "task")
 
-    def _finish(self, cycle: Cycle, begin_ns: int) -> None:
+    def _finish(self, cycle: Cycle, task: TaskDefinition, begin_ns: int) -> None:
         stack, injection = self.synthesis.synthesizer.tasks.stack, self.injection
         cycle.success, cycle.reason = stack.outcome.success, stack.outcome.message
         if injection.controller.modes.stop.engaged:
@@ -239,8 +276,13 @@ class Episode:
         cycle.events = [f"{event.kind.name}: {event.reason}" for event in injection.events]
         cycle.reports = [report.message for report in self.monitoring.reports]
         self.monitoring.reports.clear()
-        screw = self.robot.screw
-        if screw is not None:
+        screw, connector = self.robot.screw, self.robot.connector
+        if connector is not None and task.target == CONNECTOR:
+            cycle.search = connector.search
+            cycle.insertion = connector.socket.depth
+            cycle.insertion_force = connector.socket.peak_force
+            cycle.latched = connector.socket.latched
+        elif screw is not None:
             cycle.final_torque, cycle.search = screw.peak_torque, screw.search
             cycle.advance = screw.thread.advance
         if self.robot.contacts:

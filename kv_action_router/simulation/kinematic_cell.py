@@ -71,6 +71,10 @@ class KinematicPlant:
         self.target = position
         self._touched = False
 
+    def place_of(self, target: str) -> FloatArray:  # noqa: ARG002 - there is one thing to act on
+        """Return the true place of a thing to act on [m] (3,)."""
+        return self.target
+
     def step(self, position: FloatArray | None) -> Contact | None:
         """Let the arm go to commanded positions [rad] (n,), None = stay; return a new touch."""
         wanted = self.position if position is None else position
@@ -128,7 +132,9 @@ class KinematicCell:
         self.now_ns = _START_NS
         self.contacts: list[Contact] = []
         self.force = 0.0
-        self.screw: None = None  # it has no contact that a bit could find one by
+        # it has no contact that a bit could find one by
+        self.screw: None = None
+        self.connector: None = None
         self.temperature: FloatArray = np.array(config.initial_temperature)
         self._names = robot.joint_names
         self._next_place = next_place

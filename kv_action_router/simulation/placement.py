@@ -14,6 +14,7 @@ from kv_action_router.simulation.camera import CameraModel
 from kv_action_router.simulation.config import SimulationConfig
 
 _ATTEMPTS = 200
+_APART = 0.11  # [m] between two works: the tool at one hides nothing of the other
 _HEIGHT_TOLERANCE = 1e-3  # [m]
 _TILT_TOLERANCE = 0.02  # [rad]
 
@@ -65,12 +66,15 @@ class TargetPlacement:
         self._generator = generator
         self._covered = covered
 
-    def random(self, present: FloatArray, tip: FloatArray) -> FloatArray:
+    def random(
+        self, present: FloatArray, tip: FloatArray, beside: FloatArray | None = None
+    ) -> FloatArray:
         """Return a random place, x and y of the target's center [m] (2,).
 
         Args:
             present: where the target is, center of its top face [m] (3,).
             tip: foremost point of the tool [m] (3,).
+            beside: x and y of other work that it must not be near [m] (2,); None = there is none.
 
         Raises:
             InputError: the tip is near the target now.
@@ -79,6 +83,8 @@ class TargetPlacement:
         self._refuse_near("tip", present, tip)
         for _ in range(_ATTEMPTS):
             place = np.array([self._generator.uniform(*self._x), self._generator.uniform(*self._y)])
+            if beside is not None and np.linalg.norm(place - beside) < _APART:
+                continue
             try:
                 self._check(place, tip)
             except InputError:

@@ -11,11 +11,14 @@ import mujoco
 import numpy as np
 
 from kv_action_router.contracts import FloatArray
-from kv_action_router.errors import ConfigError, InputError
+from kv_action_router.errors import ConfigError, InputError, SimulationError
+from kv_action_router.simulation.bit import Bit
 from kv_action_router.simulation.box import Box
 from kv_action_router.simulation.clutter import Clutter
 from kv_action_router.simulation.config import SimulationConfig
+from kv_action_router.simulation.connector import Connector, ConnectorConfig
 from kv_action_router.simulation.drives import DriveBank
+from kv_action_router.simulation.latch import SocketConfig
 from kv_action_router.simulation.scene import TARGET_BODY, build_scene
 from kv_action_router.simulation.screw import Screw, ScrewConfig
 from kv_action_router.simulation.thermal import ThermalModel
@@ -28,6 +31,7 @@ from kv_action_router.simulation.wear import Wear
 _BRAKE_SOLREF = (0.002, 1.0)
 _BRAKE_SOLIMP = (0.9999, 0.9999, 0.001, 0.5, 2.0)
 _SCENE_STREAM = 7  # a random stream of its own: targets stay where they are
+CONNECTOR = "socket"  # what task files call the disc that the connector is on
 _AGEING_STEPS = 500  # of the physics, between two of the drives' ageing
 
 
@@ -67,9 +71,15 @@ class Plant:
         self.position[:] = home
         mujoco.mj_forward(self.model, data)
         generator = np.random.default_rng((config.seed, _SCENE_STREAM))
+        self.bit = Bit(self.model, data)
         self.screw: Screw | None = None
-        if config.cell == "screw":
-            self.screw = Screw(self.model, data, ScrewConfig(), ThreadConfig(), generator)
+        if config.has_screw:
+            self.screw = Screw(self.model, data, ScrewConfig(), ThreadConfig(), self.bit, generator)
+        self.connector: Connector | None = None
+        if config.has_connector:
+            self.connector = Connector(
+                self.model, data, ConnectorConfig(), SocketConfig(), self.bit
+            )
         self._clutter = Clutter(self.model, data, config, generator)
 
         effort_limit = np.array(self.model.jnt_actfrcrange[:, 1])
@@ -135,8 +145,31 @@ class Plant:
         """True foremost point of the tool, base frame [m] (3,)."""
         return self.truth.tip(self.data)
 
+    def place_of(self, target: str) -> FloatArray:
+        """Return the true place of one of the things to act on, base frame [m] (3,).
+
+        Args:
+            target: name of it, as in task files; empty = the target.
+        """
+        if target == CONNECTOR and self.connector is not None:
+            return self.connector.place
+        return self.target
+
+    def place_connector(self, x: float, y: float) -> None:
+        """Put a fresh connector on the table with its disc's center at x, y [m].
+
+        Raises:
+            SimulationError: this cell has none.
+        """
+        if self.connector is None:
+            raise SimulationError("this cell has no connector")
+        self.connector.renew(np.array([x, y, self._target_height]))
+
     def place_target(self, x: float, y: float, yaw: float = 0.0) -> None:
-        """Put the target on the table with its center at x, y [m], turned by ``yaw`` [rad]."""
+        """Put the target on the table with its center at x, y [m], turned by ``yaw`` [rad].
+
+        Of several works it is placed last: what else lies on the table is arranged around all.
+        """
         self.data.mocap_pos[self._mocap] = (x, y, self._target_height)
         self.data.mocap_quat[self._mocap] = (np.cos(yaw / 2), 0.0, 0.0, np.sin(yaw / 2))
         self.truth.rearm()
@@ -164,10 +197,17 @@ class Plant:
             wanted = self._wanted
         self._applied[:] = self.wear.torque(drives.apply(wanted, self.dt))
         if self.screw is not None:
+            self.bit.before_step()
             self.screw.before_step(braked=drives.braked)
+        if self.connector is not None:
+            self.connector.before_step()
         mujoco.mj_step(self.model, self.data)
         if self.screw is not None:
             self.screw.after_step()
+        if self.connector is not None:
+            self.connector.after_step()
+        if self.screw is not None:
+            self.bit.after_step()
         self.steps += 1
         if self._ageing_speed and self.steps % _AGEING_STEPS == 0:
             self.grow_old(self._age + self._ageing_speed * self.time / 3600.0)
@@ -190,7 +230,10 @@ class Plant:
         """Let a fresh screw stand in the target, and change what lies around it."""
         if self.screw is not None:
             self.screw.renew(self.target)
-        self._clutter.shuffle(self.target)
+        work = [self.target]
+        if self.connector is not None:
+            work.append(self.connector.place)
+        self._clutter.shuffle(*work)
 
     def block(self, joint: str) -> None:
         """Let one joint be stuck, as by a jammed gear; empty = none is any more.

@@ -7,6 +7,8 @@ top at z = 0.
 
 from __future__ import annotations
 
+from typing import Any
+
 import mujoco
 import numpy as np
 
@@ -16,6 +18,8 @@ from kv_action_router.robots.description import load_description
 from kv_action_router.simulation.box import add_box
 from kv_action_router.simulation.clutter import add_clutter
 from kv_action_router.simulation.config import SimulationConfig
+from kv_action_router.simulation.connector import ConnectorConfig, add_connector
+from kv_action_router.simulation.latch import SocketConfig
 from kv_action_router.simulation.screw import ScrewConfig, add_screw
 
 TARGET_BODY = "target"
@@ -59,10 +63,13 @@ def build_scene(config: SimulationConfig) -> mujoco.MjModel:
     spec.visual.quality.numslices = 20
     spec.visual.quality.numstacks = 8
     _add_surroundings(spec)
-    _add_target(spec, config)
+    disc = _disc(config)
+    _add_target(spec, config, disc)
     add_box(spec)
-    if config.cell == "screw":
+    if config.has_screw:
         add_screw(spec, ScrewConfig())
+    if config.has_connector:
+        add_connector(spec, ConnectorConfig(), SocketConfig(), disc)
     add_clutter(spec, config.distractors)
     _add_camera(spec, config)
     _add_sensors(spec)
@@ -119,23 +126,26 @@ def _add_surroundings(spec: mujoco.MjSpec) -> None:
     )
 
 
-def _add_target(spec: mujoco.MjSpec, config: SimulationConfig) -> None:
+def _disc(config: SimulationConfig) -> dict[str, Any]:
+    """Return what the geom of a disc to work on is like, but for name and color."""
+    half_height = config.target_height / 2
+    return {
+        "type": mujoco.mjtGeom.mjGEOM_CYLINDER,
+        "size": [config.target_radius, half_height, 0.0],
+        "pos": [0.0, 0.0, -half_height],
+        "solref": _TARGET_SOLREF,
+        "solimp": _TARGET_SOLIMP,
+        "priority": 1,
+    }
+
+
+def _add_target(spec: mujoco.MjSpec, config: SimulationConfig, disc: dict[str, Any]) -> None:
     # A mocap body: it moves at a command only, and stands like a rock when it is touched. Its frame
     # is the center of the disc's top face.
-    half_height = config.target_height / 2
     target = spec.worldbody.add_body(
         name=TARGET_BODY, mocap=True, pos=[*config.target_start, config.target_height]
     )
-    target.add_geom(
-        name=TARGET_GEOM,
-        type=mujoco.mjtGeom.mjGEOM_CYLINDER,
-        size=[config.target_radius, half_height, 0.0],
-        pos=[0.0, 0.0, -half_height],
-        rgba=TARGET_COLOR,
-        solref=_TARGET_SOLREF,
-        solimp=_TARGET_SOLIMP,
-        priority=1,
-    )
+    target.add_geom(name=TARGET_GEOM, rgba=TARGET_COLOR, **disc)
 
 
 def _add_camera(spec: mujoco.MjSpec, config: SimulationConfig) -> None:

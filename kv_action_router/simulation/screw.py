@@ -19,15 +19,14 @@ import numpy as np
 
 from kv_action_router.configuration import Configuration, parameter
 from kv_action_router.contracts import FloatArray
+from kv_action_router.simulation.bit import CONTACT, Bit
 from kv_action_router.simulation.thread import Thread, ThreadConfig
 
 SPINDLE_JOINT = "spindle_joint"
 _SCREW, _GROUND, _GROUND_GEOM = "screw", "screw_ground", "screw_ground_disc"
-_TOOL_BODY, _SPINDLE_BODY, _TIP_SITE = "tool", "spindle", "tool_tip"
+_TOOL_BODY, _TIP_SITE = "tool", "tool_tip"
 # Dry friction that holds 3.5 N m on the inertia of a spindle: the stiffest that the solver takes.
 _SOLREF, _SOLIMP = (0.002, 1.0), (0.9999, 0.9999, 0.001, 0.5, 2.0)
-# Bit and holder give way by 0.3 mm at 8 N; the same impedance at any depth keeps it linear.
-_BIT_SOLREF, _BIT_SOLIMP = (0.015, 1.0), (0.6, 0.6, 0.001, 0.5, 2.0)
 
 
 @dataclass(frozen=True)
@@ -113,10 +112,7 @@ def add_screw(spec: mujoco.MjSpec, config: ScrewConfig) -> None:
         size=[config.head_radius, config.head_height / 2, 0.0],
         pos=[0.0, 0.0, -config.head_height / 2],
         rgba=[0.0, 0.0, 0.0, 0.0],
-        condim=1,  # oiled steel: next to no friction across
-        solref=_BIT_SOLREF,
-        solimp=_BIT_SOLIMP,
-        priority=2,
+        **CONTACT,
     )
 
 
@@ -138,6 +134,7 @@ class Screw:
         data: mujoco.MjData,
         config: ScrewConfig,
         thread: ThreadConfig,
+        bit: Bit,
         generator: np.random.Generator,
     ) -> None:
         """Take hold of a scene that :func:`add_screw` has prepared."""
@@ -147,22 +144,19 @@ class Screw:
         self.peak_torque = self.search = 0.0
         self.let_go = False
         self._model, self._data, self._generator = model, data, generator
+        self._bit = bit
         self._screw = int(model.body_mocapid[model.body(_SCREW).id])
         self._ground = int(model.body_mocapid[model.body(_GROUND).id])
         self._ground_geom = model.geom(_GROUND_GEOM).id
-        self._spindle = model.body(_SPINDLE_BODY).id
         self._tool = model.body(_TOOL_BODY).id
         self._dof = int(model.joint(SPINDLE_JOINT).dofadr[0])
-        self._tip: FloatArray = data.site_xpos[model.site(_TIP_SITE).id]
         self._axis: FloatArray = data.site_xmat[model.site(_TIP_SITE).id].reshape(3, 3)[:, 2]
         self._own_friction = float(model.dof_frictionloss[self._dof])
         model.dof_solref[self._dof] = _SOLREF
         model.dof_solimp[self._dof] = _SOLIMP
-        self._force = np.zeros(6)
         self._place = np.zeros(3)  # of the target's face
         self._socket = 0.0  # angle at which the flats fit [rad]
         self._last_angle = 0.0
-        self._last_tip = np.zeros(3)
 
     @property
     def top(self) -> float:
@@ -191,19 +185,11 @@ class Screw:
         data = self._data
         if not braked:
             self._model.dof_frictionloss[self._dof] = self.friction
-        data.xfrc_applied[self._spindle] = 0.0
         data.xfrc_applied[self._tool] = 0.0
         if self.hold is Hold.FREE:
             return
         config = self.config
-        tip = self._tip
-        speed = (tip - self._last_tip) / self._model.opt.timestep
-        force = np.zeros(3)
-        force[:2] = (
-            config.wall_stiffness * (self._place[:2] - tip[:2]) - config.wall_damping * speed[:2]
-        )
-        data.xfrc_applied[self._spindle, :3] = force
-        data.xfrc_applied[self._spindle, 3:] = np.cross(tip - data.xipos[self._spindle], force)
+        self._bit.hold_on_axis(self._place[:2], config.wall_stiffness, config.wall_damping)
         if self.hold is Hold.ENGAGED:
             # Friction inside the joint turns nothing else: what the screw takes acts on the tool.
             friction = float(data.qfrc_constraint[self._dof])
@@ -214,7 +200,7 @@ class Screw:
         """Follow what the step did."""
         angle = float(self._data.qpos[self._dof])
         turned, self._last_angle = angle - self._last_angle, angle
-        tip = np.array(self._tip)
+        tip = self._bit.tip
         away = math.dist(tip[:2], self._place[:2])
         if self.hold is Hold.ENGAGED:
             self.thread.turn(turned)
@@ -226,29 +212,16 @@ class Screw:
                 self.let_go = self.hold is Hold.ENGAGED
                 self.hold = Hold.FREE
         elif away < 4.0 * self.config.head_radius:
-            press = self._press()
+            press = self._bit.press_on(self._ground_geom)
             if press > 0.5:
-                self.search += math.dist(tip[:2], self._last_tip[:2])
+                self.search += self._bit.slid
             if away <= self.config.capture_distance and press >= self.config.capture_force:
                 self.hold = Hold.MOUTH
         if self.hold is Hold.MOUTH:
             period = math.tau / self.config.flats
             if abs(math.remainder(angle - self._socket, period)) <= self.config.fit:
                 self.hold = Hold.ENGAGED
-        self._last_tip = tip
         self._show()
-
-    def _press(self) -> float:
-        """Return the force with which the bit stands on the head [N]."""
-        data = self._data
-        total = 0.0
-        if data.ncon:
-            pairs = data.contact.geom
-            for index in range(data.ncon):
-                if self._ground_geom in pairs[index]:
-                    mujoco.mj_contactForce(self._model, data, index, self._force)
-                    total += float(self._force[0])
-        return total
 
     def _show(self) -> None:
         x, y, _ = self._place

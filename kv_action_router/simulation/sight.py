@@ -121,7 +121,7 @@ class TrueTarget:
     ) -> TaskKey | None:
         """Return the key of a place near the true one."""
         bias, noise = self._deviation
-        place = plant.target
+        place = plant.place_of(encoder.target)
         if not np.array_equal(place, self._place):
             self._place = place
             self._bias = bias * self._generator.standard_normal(3)

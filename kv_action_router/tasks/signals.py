@@ -24,6 +24,7 @@ class SignalInfo:
     each: str = ""
 
 
+SHARPNESS = "image_sharpness"  # the encoder measures it only where a stage judges it
 DRIVE_STATE = "drive_state"  # source of what the injector measures too
 
 _WRENCH_MS = 15.0  # 500 Hz stream
@@ -40,6 +41,12 @@ SIGNALS: dict[str, SignalInfo] = {
     ),
     "wrench_torque": SignalInfo(
         "N m", "wrench", _WRENCH_MS, "torque at the tool, norm of the measurement minus its tare"
+    ),
+    "force_drop": SignalInfo(
+        "N",
+        "wrench",
+        _WRENCH_MS,
+        "largest fall of the force at the tool since the stage's motion began",
     ),
     "motion_phase": SignalInfo(
         "", "execution_feedback", _FEEDBACK_MS, "share of the stage's motion that is done, 0 to 1"
@@ -121,6 +128,12 @@ SIGNALS: dict[str, SignalInfo] = {
         "task_key",
         _MONITOR_MS,
         "age of the newest image that showed the target, while a stage acts on it",
+    ),
+    SHARPNESS: SignalInfo(
+        "",
+        "task_key",
+        _VISION_MS,
+        "how sharp the target's surroundings are in the newest image, in stages that ask for it",
     ),
     "key_age": SignalInfo("s", "task_key", _MONITOR_MS, "time since the newest key was received"),
     "heartbeat_age": SignalInfo(

@@ -88,6 +88,12 @@ class TaskStack:
         return self.frame.stage
 
     @property
+    def target(self) -> str:
+        """Which target is acted on: a sequence that names none keeps the one beneath it."""
+        names = (frame.definition.target for frame in reversed(self.frames))
+        return next((name for name in names if name), "")
+
+    @property
     def interrupted(self) -> bool:
         """Whether somebody holds a task, or has inserted a sequence."""
         return bool(self.interruptions) or len(self.frames) > 1
@@ -378,7 +384,7 @@ class TaskStack:
             return TaskState(
                 header, self.status, name, self.goal_id, stage.name, index, count, stage.subtask,
                 phase, intent, self.decision_reason, stage.needs_target, stage.needs_image,
-                self.requested_ns, stage.allowed_contact,
+                self.requested_ns, stage.allowed_contact, self.target, stage.needs_sharpness,
             )  # fmt: skip
         task, stage_name, index, count = self._last
         return TaskState(

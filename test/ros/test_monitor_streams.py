@@ -38,7 +38,7 @@ def sample(message: object) -> Sample:
 
 
 def test_a_key_tells_ages_and_confidence() -> None:
-    key = TaskKey(scene_age=0.03125, target_age=0.25, odometry_confidence=0.75)
+    key = TaskKey(scene_age=0.03125, target_age=0.25, odometry_confidence=0.75, image_sharpness=2.5)
     read = monitor_streams._keys()(sample(key))
     assert list(read) == [KeySample(0.03125, RECEIPT_NS, 0.25, 0.75)]
     key.odometry_confidence = math.nan

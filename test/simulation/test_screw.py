@@ -49,6 +49,7 @@ class Bench:
         self.plant.position[:] = self.robot.solve_ik(tip, None, self.robot.home)
         self.plant.velocity[:] = 0.0
         mujoco.mj_forward(self.plant.model, self.plant.data)
+        self.plant.bit.after_step()
         self.screw.after_step()
         self.angle, self.speed = 0.0, 0.0
 

@@ -41,6 +41,7 @@ from kv_action_router.encoding.network.runner import Network
 from kv_action_router.encoding.perception import Perception
 from kv_action_router.encoding.perception_config import TargetConfig
 from kv_action_router.encoding.plain_view import window_in_plain_view
+from kv_action_router.errors import InputError
 
 _PLACES = 2  # that are looked at closely
 _FACE = 0.8  # probability above which a pixel is the face's: not a piece of its wall
@@ -98,6 +99,15 @@ class NetworkPerception:
                 return Perception(Sight.SEEN, found)
             refused.append(found)
         return Perception(Sight.HIDDEN, None, reason=refused[0])
+
+    def look_for(self, target: str) -> None:
+        """Take which target is looked for.
+
+        Raises:
+            InputError: it is another than the one that the network was trained on.
+        """
+        if target:
+            raise InputError("target", "the one that the network was trained on (empty)", target)
 
     def place_is_empty(self, target: TargetEstimate, depth: DepthImage) -> bool:
         """Return whether an earlier estimate's place is in plain view, without the target."""

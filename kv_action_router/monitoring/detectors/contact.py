@@ -35,8 +35,12 @@ class ContactDetector:
     def measure(self, table: SignalTable, now_ns: int) -> None:
         """Nothing here changes with time alone."""
 
-    def on_wrench(self, sample: WrenchSample, table: SignalTable) -> None:
-        """Take a sample; one that is not finite is written as not measured."""
+    def on_wrench(self, sample: WrenchSample, table: SignalTable) -> float:
+        """Take a sample; one that is not finite is written as not measured.
+
+        Returns:
+            The force [N]; NaN = not measured.
+        """
         values, receipt_ns = sample.values, sample.receipt_ns
         force = torque = math.nan
         # The sum of finite numbers is finite, or they are enormous.
@@ -48,6 +52,7 @@ class ContactDetector:
                 torque = math.dist(values[3:], self._no_torque)
         table.put("wrench_force", force, receipt_ns)
         table.put("wrench_torque", torque, receipt_ns)
+        return force
 
     def tare(self, now_ns: int) -> bool:
         """Make the mean of the latest samples the new zero; call it at rest and without contact.

@@ -6,6 +6,7 @@ import math
 
 from kv_action_router.monitoring.samples import KeySample
 from kv_action_router.monitoring.signals import SignalTable
+from kv_action_router.tasks.signals import SHARPNESS
 
 
 class VisionDetector:
@@ -14,7 +15,7 @@ class VisionDetector:
     The ages go on growing while no key comes, so silence shows as age. Before the first key they
     are not measured; that nobody publishes keys is the heartbeat's to tell. ``target_age`` is
     measured while a stage acts on a target that it may not touch yet: the tool that is about to
-    touch hides what it touches. The confidence is the encoder's own.
+    touch hides what it touches. The confidence is the encoder's own, and so is ``image_sharpness``.
     """
 
     def __init__(self) -> None:
@@ -34,6 +35,7 @@ class VisionDetector:
         """Take what the newest key says."""
         self._key = sample
         table.put("odometry_confidence", sample.odometry_confidence, sample.receipt_ns)
+        table.put(SHARPNESS, sample.image_sharpness, sample.receipt_ns)
 
     def measure(self, table: SignalTable, now_ns: int) -> None:
         """Write the ages as they are now."""

@@ -33,6 +33,7 @@ def key_to_msg(key: contracts.TaskKey, msg: TaskKey | None = None) -> TaskKey:
     msg.body_age = float(key.body_age)
     msg.masked_inputs = int(key.masked_inputs)
     msg.odometry_confidence = float(key.odometry_confidence)
+    msg.image_sharpness = float(key.image_sharpness)
     carried_joints_to_msg(key.joints, msg)
     return msg
 
@@ -65,6 +66,7 @@ def key_from_msg(msg: TaskKey) -> contracts.TaskKey:
         joints=carried_joints_from_msg(msg, receipt, decision, trigger),
         odometry_confidence=msg.odometry_confidence,
         target_sight=enum_from_field(Sight, msg.target_sight, "target_sight"),
+        image_sharpness=msg.image_sharpness,
     )
 
 

@@ -37,6 +37,8 @@ def task_state_to_msg(state: contracts.TaskState, msg: TaskState | None = None) 
     msg.needs_image = bool(state.needs_image)
     msg.requested_monotonic_ns = int(state.requested_monotonic_ns)
     msg.allowed_contact = str(state.allowed_contact)
+    msg.target = str(state.target)
+    msg.needs_sharpness = bool(state.needs_sharpness)
     return msg
 
 
@@ -63,6 +65,8 @@ def task_state_from_msg(msg: TaskState) -> contracts.TaskState:
         needs_image=msg.needs_image,
         requested_monotonic_ns=msg.requested_monotonic_ns,
         allowed_contact=msg.allowed_contact,
+        target=msg.target,
+        needs_sharpness=msg.needs_sharpness,
     )
 
 

@@ -36,6 +36,7 @@ _OWN = (
     "masked_inputs",
     "odometry_confidence",
     "target_sight",
+    "image_sharpness",
 )
 _NAMES = (*decisions.NAMES, *_OWN, *TARGET, *JOINTS)
 _OWN_AT = decisions.SIZE
@@ -66,6 +67,7 @@ class KeyWriter:
                 key.masked_inputs,
                 key.odometry_confidence,
                 key.target_sight,
+                key.image_sharpness,
                 *target_values(key.target),
                 key.joints.names,
                 key.joints.position,
@@ -89,7 +91,7 @@ class KeyReader:
         v = self._reader.read(data)
         assert v is not None  # a key holds no sequence of messages
         decision = decisions.decision(v)
-        (trigger_id, vector, target_age, scene_age, body_age, masked, trust, sight) = v[
+        (trigger_id, vector, target_age, scene_age, body_age, masked, trust, sight, sharpness) = v[
             _OWN_AT:_TARGET_AT
         ]
         trigger = trigger_of(trigger_id)
@@ -111,6 +113,7 @@ class KeyReader:
             joints=joints_of(v[_JOINTS_AT:], receipt, stamp),
             odometry_confidence=trust,
             target_sight=_SIGHTS.get(sight) or enum_from_field(Sight, sight, "target_sight"),
+            image_sharpness=sharpness,
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kv_action_router.contracts import (
     ExecutionFeedback,
     ObstacleSpheres,
@@ -28,12 +30,13 @@ from kv_action_router.tasks.stages import TaskDefinition
 class Monitoring:
     """Stage 5: judges at the monitor's period; every wrench counts, of the rest the newest."""
 
-    def __init__(self, task: TaskDefinition, robot: RobotModel, times: Stopwatch) -> None:
+    def __init__(
+        self, tasks: Sequence[TaskDefinition], robot: RobotModel, times: Stopwatch
+    ) -> None:
         rules = load_rules(default_table())
         inserted = [load_task(rule.inserts) for rule in rules if rule.inserts]
-        if task.on_failure is not None:
-            inserted.append(task.on_failure.sequence)
-        stages = {(t.name, stage.name): stage for t in (task, *inserted) for stage in t.stages}
+        inserted += [task.on_failure.sequence for task in tasks if task.on_failure is not None]
+        stages = {(t.name, stage.name): stage for t in (*tasks, *inserted) for stage in t.stages}
         self.monitor = FailureMonitor(
             rules,
             lambda name, stage: stages.get((name, stage)),
@@ -41,6 +44,7 @@ class Monitoring:
             arm=ArmOutline.of(robot, MonitorConfig().tool_links),
             tool=robot,
         )
+        self.contact_force = 0.0  # [N] at the newest poll; NaN = not measured
         self.collector = NoLoadCollector(robot.joint_names, self.monitor.config.contact_force)
         self.requests: list[Request] = []  # of the newest poll
         self.reports: list[FailureReport] = []
@@ -73,8 +77,8 @@ class Monitoring:
         for sample in (*samples.wrenches, samples.drives, feedback):
             self._keep(sample)
         if key is not None:
-            trust = key.odometry_confidence
-            self._keep(KeySample(key.scene_age, now_ns, key.target_age, trust))
+            trust, sharp = key.odometry_confidence, key.image_sharpness
+            self._keep(KeySample(key.scene_age, now_ns, key.target_age, trust, sharp))
         self.requests = []
         if now_ns < self._due_ns:
             return [], []
@@ -83,7 +87,8 @@ class Monitoring:
         self._waiting, self._wrenches = {}, []
         with self._times.measure("monitor"):
             verdict = self.monitor.update(now_ns, waiting)
-            self.collector.take(waiting, self.monitor.table.value("wrench_force", now_ns))
+            self.contact_force = self.monitor.table.value("wrench_force", now_ns)
+            self.collector.take(waiting, self.contact_force)
         self.reports += verdict.reports
         self.requests = verdict.requests
         return verdict.conditions, verdict.responses
