@@ -132,7 +132,10 @@ class InjectionConfig(Configuration):
         maximum=1.0,
     )
     fail_safe_deceleration: float = parameter(
-        0.75, "share of the acceleration limit used by the fail-safe", minimum=0.05, maximum=1.0
+        0.65,  # without stiffness the arm trails at first, and then makes up for it
+        "share of the acceleration limit used by the fail-safe",
+        minimum=0.05,
+        maximum=1.0,
     )
     fail_safe_duration: float = parameter(
         0.020,

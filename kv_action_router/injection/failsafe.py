@@ -1,4 +1,4 @@
-"""Fail-safe: from the last command to a safe value, by interpolation, for each kind of interface.
+"""Fail-safe: from the last command to a safe value, without a step, for each kind of interface.
 
 effort: gravity compensation, damped toward a velocity that ramps to 0, without stiffness; at rest
 it holds the measured pose. Without joint states: gravity and deceleration of the ramp, then
@@ -40,8 +40,8 @@ class Phase(Enum):
 class FailSafe:
     """Leads the set-point and the law's stiffness through a fail-safe.
 
-    Invariant: while it is in force no command steps: the first equals the last one before, and each
-    later one is on the line to the fail-safe value.
+    Invariant: while it is in force no command steps: the first equals the last one before, and its
+    distance from the fail-safe value goes to 0 on a line.
 
     Attributes:
         phase: where it is.
@@ -57,6 +57,7 @@ class FailSafe:
         self._duration = config.fail_safe_duration
         self._n = n
         self._from = [0.0] * n
+        self._offset: list[float] | None = None  # of that from the first target
         self._begin_ns = 0
         self._phase_ns = 0
         self._quiet_until_ns = 0  # and until the arm rests; 0 = no pause is due
@@ -97,6 +98,7 @@ class FailSafe:
             self.stiffness = 0.0
             return
         self._from[:] = command
+        self._offset = None
         self.phase = Phase.MOVING
         self.stiffness = 0.0 if self._mixes else 1.0
         set_point.brake(self._share, limits)
@@ -161,12 +163,20 @@ class FailSafe:
         return False
 
     def mix(self, now_ns: int, target: list[float]) -> None:
-        """Replace the target by the point between the last command and it that is due now (n,)."""
+        """Add to the target what is left of the last command's distance from it (n,).
+
+        The target itself acts at once: an arm that is held back from it would have to catch up,
+        and brake harder than planned.
+        """
         share = (now_ns - self._begin_ns) * 1e-9 / self._duration
         if share >= 1.0 or not self._mixes:
             return
+        offset = self._offset
+        if offset is None:
+            offset = [last - value for last, value in zip(self._from, target, strict=True)]
+            self._offset = offset
         for i in range(self._n):
-            target[i] = self._from[i] + (target[i] - self._from[i]) * share
+            target[i] += offset[i] * (1.0 - share)
 
     def _enter(self, phase: Phase, now_ns: int) -> None:
         if phase is not self.phase:

@@ -225,7 +225,9 @@ class Modes:
         self.reason = self._why_stopped()
         if self.state in MOVING_STATES:
             self.state = InjectorState.STOPPED
-            self._set_point.brake(self._config.stop_deceleration, self._drives.limits)
+            config, soon = self._config, self.stop.fail_safe  # the fail-safe follows at once
+            share = config.fail_safe_deceleration if soon else config.stop_deceleration
+            self._set_point.brake(share, self._drives.limits)
         self.say(InjectorEvent.STOPPED, self.reason, now_ns, source=self.stop.source)
 
     def _release(self, now_ns: int) -> None:
@@ -263,13 +265,13 @@ class Modes:
 
     def _mind_stopped_drives(self, now_ns: int, source: str, reason: str) -> tuple[str, str]:
         """Give the drives their pause; return what is at fault, them where nothing else is."""
-        own_source, own_reason = self.drive_stops.judge()
-        if not own_source:
+        own = self.drive_stops.judge()
+        if not own[0]:
             return source, reason
         if self.state is not _FAIL_SAFE:
-            self._enter_fail_safe(now_ns, own_source, own_reason)
+            self._enter_fail_safe(now_ns, *own)
         self.fail_safe.pause(now_ns)
-        return (source, reason) if source else (own_source, own_reason)
+        return (source, reason) if source else own
 
     def _stay_safe(self, now_ns: int, source: str, reason: str) -> None:
         if source:

@@ -188,7 +188,7 @@ class SetPoint:
         ) or self._inside_limits(dt, limits)
         if not ok:
             self.left_path += 1
-            self._begin_ramp(self.last_ns, 1.0, limits)
+            self._begin_ramp(self.last_ns, self._config.stop_deceleration, limits)
             self._ramp.evaluate(now_ns, position, velocity, acceleration)
         self.position[:] = position
         self.velocity[:] = velocity
