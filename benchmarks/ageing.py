@@ -37,6 +37,7 @@ from kv_action_router.encoding.warm_up import limit_threads
 from kv_action_router.monitoring.calibration.calibration import CalibrationReport, DriveCalibration
 from kv_action_router.reporting.benchmark import conclude
 from kv_action_router.reporting.bounds import Bound, at
+from kv_action_router.reporting.statistics import share_of
 from kv_action_router.robots.execution_values import load_execution_value
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.simulation.cell import RobotCell, Samples
@@ -231,6 +232,11 @@ def share(counts: Sequence[tuple[int, int]]) -> float:
     return sum(pair[1] for pair in counts) / max(1, decisions)
 
 
+def rate(points: Sequence[Checkpoint]) -> dict[str, Any]:
+    """Return hits over decisions with exact bounds."""
+    return share_of(sum(point.hits for point in points), sum(point.decisions for point in points))
+
+
 def summarize(course: Course) -> dict[str, Any]:
     """Return the figures of a course."""
     points = course.checkpoints
@@ -243,6 +249,10 @@ def summarize(course: Course) -> dict[str, Any]:
     )
     fallen = next((point.hours for point in points if point.fallen), None)
     return {
+        "rates": {
+            "behavior_hits_first": rate([p for p in points if p.hours < WINDOW]),
+            "behavior_hits_late": rate([p for p in points if p.hours > last - WINDOW]),
+        },
         "behavior_hits_first": first,
         "behavior_hits_late": late,
         "decay": 1.0 - late / first,

@@ -26,7 +26,7 @@ from harness.setting import setting
 from kv_action_router.encoding.config import EncoderConfig
 from kv_action_router.reporting.benchmark import conclude
 from kv_action_router.reporting.bounds import Bound, at
-from kv_action_router.reporting.statistics import lower_confidence_bound, quantiles
+from kv_action_router.reporting.statistics import quantiles, share_of
 from kv_action_router.simulation.config import SimulationConfig, screw_cell
 from kv_action_router.simulation.episode import Cycle, Episode, EpisodeConfig
 from kv_action_router.simulation.sight import rendered_images
@@ -54,14 +54,20 @@ def summarize(cycles: list[Cycle]) -> dict[str, Any]:
     """Return the figures of a run."""
     late = cycles[len(cycles) // 2 :]
     succeeded = sum(cycle.success for cycle in cycles)
+    false = sum(cycle.false_hits for cycle in cycles)
     return {
         "cycles": len(cycles),
         "failed": len(cycles) - succeeded,
-        "success_lower_bound_95": lower_confidence_bound(succeeded, len(cycles)),
+        "rates": {
+            "cycles": share_of(succeeded, len(cycles)),
+            "task_hits": hits_of(cycles),
+            "late_task_hits": hits_of(late),
+            "false_hits": share_of(false, max(false, sum(cycle.task_hits for cycle in cycles))),
+        },
         "decisions": sum(cycle.decisions for cycle in cycles),
         "task_hits": sum(cycle.task_hits for cycle in cycles),
         "behavior_hits": sum(cycle.behavior_hits for cycle in cycles),
-        "false_hits": sum(cycle.false_hits for cycle in cycles),
+        "false_hits": false,
         "late_hit_rate": sum(cycle.task_hits for cycle in late)
         / max(1, sum(cycle.decisions for cycle in late)),
         "touch_error_mm": quantiles(
@@ -72,6 +78,11 @@ def summarize(cycles: list[Cycle]) -> dict[str, Any]:
         "longest_cycle_s": max(cycle.duration for cycle in cycles),
         "reasons": [cycle.reason for cycle in cycles if not cycle.success],
     }
+
+
+def hits_of(cycles: list[Cycle]) -> dict[str, Any]:
+    """Return task hits over decisions, with exact bounds."""
+    return share_of(sum(c.task_hits for c in cycles), sum(c.decisions for c in cycles))
 
 
 def of_screws(cycles: list[Cycle], commanded: float) -> dict[str, Any]:

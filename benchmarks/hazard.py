@@ -37,7 +37,7 @@ from kv_action_router.contracts import FloatArray, TaskStatus
 from kv_action_router.errors import InputError
 from kv_action_router.reporting.benchmark import conclude
 from kv_action_router.reporting.bounds import Bound, at
-from kv_action_router.reporting.statistics import quantiles
+from kv_action_router.reporting.statistics import quantiles, share_of
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.simulation.cell import Samples
 from kv_action_router.simulation.episode import Episode, EpisodeConfig
@@ -197,6 +197,10 @@ def summarize(runs: list[Run], task: str) -> dict[str, Any]:
         "interrupted": len(seen),
         "passed_slowly": sum(run.placed and not run.interrupted for run in runs),
         "touched": sum(bool(run.touched) for run in runs),
+        "rates": {
+            "ended": share_of(sum(run.ended for run in runs), len(runs)),
+            "touched": share_of(sum(bool(run.touched) for run in runs), len(runs)),
+        },
         "kept_cm": spread([run.nearest * 1e2 for run in runs if run.placed]),
         "failed": sum(not run.ended for run in runs),
         "restarted": sum(restarts(run.stages, task) for run in runs),

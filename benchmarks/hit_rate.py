@@ -32,7 +32,7 @@ from kv_action_router.reporting.benchmark import conclude
 from kv_action_router.reporting.bounds import Bound, at
 from kv_action_router.reporting.footprint import footprint
 from kv_action_router.reporting.shift_plots import ShiftSeries, write_all
-from kv_action_router.reporting.statistics import quantiles
+from kv_action_router.reporting.statistics import quantiles, share_of
 from kv_action_router.simulation.episode import EpisodeConfig
 from kv_action_router.simulation.shift import Shift, ShiftConfig, ShiftCycle, shift_episode
 
@@ -117,6 +117,16 @@ def summarize(result: Run) -> dict[str, Any]:
         "failed": len(failed),
         "reasons": failed,
         **counts(cycles),
+        "rates": {
+            "cycles": share_of(
+                sum(cycle.success for cycle in cycles if not cycle.canceled),
+                sum(not cycle.canceled for cycle in cycles),
+            ),
+            "task_hits": hits_of(cycles, "task_hits"),
+            "behavior_hits": hits_of(cycles, "behavior_hits"),
+            "late_task_hits": hits_of(cycles[-late:], "task_hits"),
+            "false_hits": share_of(round(total(cycles, "false_hits")), max(1, round(hits))),
+        },
         "false_hits_share": total(cycles, "false_hits") / max(1, hits),
         "late": {
             "cycles": late,
@@ -155,6 +165,11 @@ def rates(cycles: Sequence[ShiftCycle]) -> dict[str, float]:
         "behavior_hits": total(cycles, "behavior_hits") / decisions,
         "execution_hits": total(cycles, "confident_ticks") / len(cycles),
     }
+
+
+def hits_of(cycles: Sequence[ShiftCycle], layer: str) -> dict[str, Any]:
+    """Return hits of a layer over decisions, with exact bounds."""
+    return share_of(round(total(cycles, layer)), round(total(cycles, "decisions")))
 
 
 def after_spoiling(cycles: Sequence[ShiftCycle]) -> dict[str, int | None]:

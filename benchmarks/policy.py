@@ -30,7 +30,7 @@ from harness.setting import interpreter_of_comparisons, setting
 from kv_action_router.contracts import FloatArray
 from kv_action_router.errors import InputError
 from kv_action_router.reporting.benchmark import conclude
-from kv_action_router.reporting.statistics import quantiles, summary
+from kv_action_router.reporting.statistics import quantiles, share_of, summary
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.simulation.cell import Samples
 from kv_action_router.simulation.episode import Episode, EpisodeConfig
@@ -138,6 +138,10 @@ def run(
         "tried": len(done),
         "ended": ended,
         "succeeded": good,
+        "rates": {
+            "cycles": share_of(good, len(done)),
+            "task_hits": share_of(sum(c.task_hits for c in done), sum(c.decisions for c in done)),
+        },
         "calls_per_task": 0.0 if asker is None else len(asker.took_ms) / len(done),
         "call_ms": summary([] if asker is None else asker.took_ms),
         "wait_ms": summary(watch.waits_ms),

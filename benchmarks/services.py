@@ -28,7 +28,7 @@ from harness.service_roles import ENTRIES, Plan
 from harness.setting import ros_setting, setting
 from kv_action_router.reporting.benchmark import conclude
 from kv_action_router.reporting.bounds import Bound, at
-from kv_action_router.reporting.statistics import summary
+from kv_action_router.reporting.statistics import share_of, summary
 from kv_action_router.ros.arguments import Arguments
 from kv_action_router.ros.supervisor import Supervisor
 from kv_action_router.ros.system import PRIORITIES, SYSTEMS, System
@@ -135,6 +135,7 @@ def figures(
         "calls": {
             "rate": len(answered) / (plan.seconds * plan.phases / 2),
             "failed": int((calls[:, 2] == 0).sum()),
+            "succeeded": share_of(int((calls[:, 2] != 0).sum()), len(calls)),
             "took_ms": summary(((answered[:, 1] - answered[:, 0]) / 1e6).tolist()),
         },
         "answered": int((rows[:, 0] >= begin_ns).sum()) / sent,

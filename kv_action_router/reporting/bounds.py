@@ -101,7 +101,12 @@ SCREW_BOUNDS: tuple[Bound, ...] = (
     *(bound for bound in TOUCH_BOUNDS[2:]),
 )
 
-BOUNDS = {"touch": TOUCH_BOUNDS, "screw": SCREW_BOUNDS}
+STATION_BOUNDS: tuple[Bound, ...] = (
+    Bound("failed cycles", _failed, "==", 0, is_essential=True),
+    *SCREW_BOUNDS[1:],
+)
+
+BOUNDS = {"touch": TOUCH_BOUNDS, "screw": SCREW_BOUNDS, "station": STATION_BOUNDS}
 
 
 def broken(report: dict[str, Any], bounds: Iterable[Bound], essential_only: bool) -> list[str]:

@@ -54,13 +54,13 @@ def render(report: dict[str, Any], plots: Sequence[Plot], frames: Sequence[Frame
     pair = f'<div class="pair">{small}</div>' if small else ""
     sections["work"] = "".join(drawn.values()) + pair
     shown = [(key, name) for key, name in _SECTIONS if sections[key]]
-    links = "".join(f'<a href="#{key}">{html.escape(name)}</a>' for key, name in shown)
+    links = "\n".join(f'<a href="#{key}">{html.escape(name)}</a>' for key, name in shown)
     return page.page(
         sentences.title(report),
         (
             f"<h1>{html.escape(sentences.title(report))}</h1>",
             _ended_by(report),
-            f'<p class="lead">{html.escape(" ".join(sentences.summary(report)))}</p>',
+            _summary(report),
             _tiles(report),
             f'<nav aria-label="sections">{links}</nav>',
             *(
@@ -69,6 +69,11 @@ def render(report: dict[str, Any], plots: Sequence[Plot], frames: Sequence[Frame
             ),
         ),
     )
+
+
+def _summary(report: dict[str, Any]) -> str:
+    first, *others = sentences.summary(report)
+    return f'<p class="lead">{html.escape(first)}</p><p>{html.escape(" ".join(others))}</p>'
 
 
 def _ended_by(report: dict[str, Any]) -> str:

@@ -39,14 +39,15 @@ h2 { font-size: 1.25rem; margin: 2.8rem 0 .6rem; padding-top: .9rem;
   border-top: 1px solid var(--grid); }
 h3 { font-size: 1rem; margin: 1.8rem 0 .4rem; }
 p { margin: .5rem 0; max-width: 46rem; }
-.lead { font-size: 1.08rem; } .muted, caption, figcaption { color: var(--muted); }
+.lead { font-size: 1.15rem; } .muted, caption, figcaption { color: var(--muted); }
 .alarm { border-left: 4px solid var(--short); background: var(--wash); padding: .7rem 1rem;
   max-width: none; }
 nav { margin: 1rem 0; } nav a { margin-right: 1rem; color: var(--blue); white-space: nowrap; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); gap: .75rem;
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.6rem, 1fr)); gap: .6rem;
   margin: 1.4rem 0; padding: 0; list-style: none; }
 .tiles li { background: var(--wash); border-radius: .5rem; padding: .8rem .9rem; }
-.tiles b { display: block; font-size: 1.5rem; line-height: 1.25; font-weight: 650;
+.tiles b { display: block; font-size: 1.3rem; line-height: 1.25; font-weight: 650;
+  white-space: nowrap;
   font-variant-numeric: tabular-nums; }
 .tiles span { color: var(--muted); font-size: .85rem; line-height: 1.35; display: block; }
 .scroll { overflow-x: auto; margin: .8rem 0 1.4rem; }
@@ -54,7 +55,8 @@ table { border-collapse: collapse; font-size: .87rem; font-variant-numeric: tabu
 caption { text-align: left; padding: 0 0 .4rem; font-size: .85rem; }
 th, td { padding: .28rem .7rem; text-align: left; border-bottom: 1px solid var(--grid);
   vertical-align: top; }
-thead th { color: var(--muted); font-weight: 600; border-bottom: 2px solid var(--grid); }
+thead th { color: var(--muted); font-weight: 600; border-bottom: 2px solid var(--grid);
+  white-space: normal; max-width: 7rem; vertical-align: bottom; }
 tbody th { font-weight: 500; }
 tbody tr:nth-child(even) { background: var(--wash); }
 .number { text-align: right; white-space: nowrap; }
@@ -65,7 +67,7 @@ figure svg { display: block; width: 100%; height: auto; overflow: visible; }
 svg * { stroke-linejoin: round; stroke-linecap: butt; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(20rem, 1fr)); gap: 0 1.5rem;
   align-items: start; }
-.strip { display: grid; grid-template-columns: repeat(auto-fill, minmax(13rem, 1fr)); gap: .9rem;
+.strip { display: grid; grid-template-columns: repeat(auto-fill, minmax(17rem, 1fr)); gap: .9rem;
   margin: 1rem 0; padding: 0; list-style: none; }
 .strip img { display: block; width: 100%; height: auto; border-radius: .4rem; }
 .strip b { font-weight: 600; } .strip figure { margin: 0; }

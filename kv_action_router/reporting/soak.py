@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import linregress, t
 
 from kv_action_router.reporting.bounds import Bound, at
-from kv_action_router.reporting.statistics import lower_confidence_bound, upper_confidence_bound
+from kv_action_router.reporting.statistics import share_of
 
 GROWTH_MB_H = 5.0  # resident memory that a process may be shown to grow by in an hour
 LATE_HITS = 0.8  # share of hits of the last half's decisions
@@ -84,7 +84,11 @@ def figures(lives: Sequence[Life]) -> dict[str, Any]:
         "killed": [life.killed for life in lives if life.killed],
         "cycles": len(cycles),
         "succeeded": succeeded,
-        "succeeded_lower_bound_95": lower_confidence_bound(succeeded, len(cycles)),
+        "rates": {
+            "cycles": share_of(succeeded, len(cycles)),
+            "late_task_hits": share_of(sum(c.hits for c in half), sum(c.decisions for c in half)),
+            "false_hits": share_of(total_wrong, max(total_wrong, total_hits)),
+        },
         "processes": _processes(lives),
         "worst_growth_mb_h": _worst(lives),
         "descriptors_grown": _grown(lives),
@@ -93,7 +97,6 @@ def figures(lives: Sequence[Life]) -> dict[str, Any]:
         "hit_rate_slope_per_100_cycles": trend / 36.0,
         "hit_rate_after_restart": _rate(back),
         "false_hit_rate": total_wrong / total_hits if total_hits else None,
-        "false_hit_upper_bound_95": upper_confidence_bound(total_wrong, max(1, total_hits)),
     }
 
 

@@ -63,6 +63,7 @@ _STYLE: Any = {
 }
 _NAMES = {color: f"var(--{name})" for name, color in COLORS.items()}
 _COLOR = re.compile("|".join(_NAMES), re.IGNORECASE)
+_PIXELS = 1.65  # of the widest that a figure is shown, for each point
 _ID = re.compile(r'(\bid="|xlink:href="#|url\(#)')
 _FONT = re.compile(r"(font: [^;\"]*?px |font-family: )[^;\"]+")
 _HEAD = re.compile(
@@ -94,7 +95,7 @@ def inline(figure: Figure, name: str, alt: str) -> str:
     text = data.getvalue()
     head = _HEAD.search(text)
     assert head is not None
-    width = float(head[1]) * 4 / 3  # [px]
+    width = float(head[1]) * _PIXELS
     text = text[head.end() :]
     text = _COLOR.sub(lambda found: _NAMES[found.group().lower()], text)
     text = _ID.sub(rf"\1{name}-", text).replace("xlink:href", "href")

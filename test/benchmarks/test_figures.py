@@ -20,10 +20,12 @@ from throughput import is_carried, of_fleet
 
 from harness import pipeline_figures, rows
 from harness.html import distributions, page
+from harness.html import rates as rates_of
 from harness.phases import Phase, PhaseRecord
 from harness.pipeline_bounds import BOUNDS, measured
 from harness.pipeline_table import show
 from harness.usage import Usage, total
+from kv_action_router.reporting.statistics import share_of
 
 PHASE = Phase("hit", "hit", 4)
 USED = {"cpu_percent": {"cache_manager": 5.0, "driver": 9.0}, "rss_mb": {"cache_manager": 100.0}}
@@ -135,7 +137,8 @@ def test_a_robot_is_carried_that_keeps_its_deadlines(
 
 def test_all_reports_become_one_page_with_what_was_judged(tmp_path: Path) -> None:
     judged = [{"name": "mean <ms>", "value": None, "compare": "<=", "limit": 4.5, "holds": False}]
-    report = {"setting": {"cores": 2}, "hit": {"total": rows.latencies(stage_times(4.0))["total"]}}
+    hit = {"total": rows.latencies(stage_times(4.0))["total"], "dropped": share_of(1, 400)}
+    report = {"setting": {"cores": 2}, "hit": hit}
     folder = tmp_path / "bench"
     folder.mkdir()
     (folder / "pipeline.json").write_text(json.dumps({**report, "judged": judged}))
@@ -146,7 +149,9 @@ def test_all_reports_become_one_page_with_what_was_judged(tmp_path: Path) -> Non
     assert sorted(found) == ["episode", "pipeline"]
     assert collect(folder, time.time() + 3600.0) == {}
     assert [path for path, _ in distributions(found["pipeline"])] == ["hit / total"]
+    assert [path for path, _ in rates_of(found["pipeline"])] == ["hit / dropped"]
     text = page(found)
     assert "mean &lt;ms&gt;" in text
     assert "not measured" in text
-    assert "data:image/png" in text
+    assert "<svg" in text
+    assert f"{share_of(1, 400)['upper_bound_95']:.4g}" in text
