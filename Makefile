@@ -3,7 +3,7 @@
 .PHONY: help setup build demo test test-crash test-faults bench train-encoder evaluate lint clean
 
 CYCLES ?= 20
-# What the demonstration does: touch or screw.
+# What the demonstration does: a file of config/stations (touch, screw, station).
 TASK ?= touch
 # What the perception network sees.
 TARGET ?= disc
@@ -24,7 +24,7 @@ setup:  ## Install what is missing into .venv and build the workspace in .ws; no
 
 build: setup  ## The same: messages, services and actions are rebuilt when their files changed
 
-demo: setup  ## CYCLES=20 targets to touch, or TASK=screw; report in build/reports/demo (DEMO_ARGS=...)
+demo: setup  ## CYCLES=20 targets to touch, or TASK=screw, TASK=station; report in build/reports/demo (DEMO_ARGS=...)
 	@MUJOCO_GL=egl $(PYTHON_OF_WORKSPACE) -m kv_action_router.cli.demo --work $(TASK) --cycles $(CYCLES) $(DEMO_ARGS)
 
 test: setup  ## All tests: the fast ones first, then real processes over DDS (PYTEST_ARGS=...)

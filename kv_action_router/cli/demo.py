@@ -1,6 +1,6 @@
-"""The demonstration: an arm touches targets, or drives screws, more and more from the cache.
+"""The demonstration: an arm does a station's tasks over and over, more and more from the cache.
 
-bring up -> wait until active -> (place a target, run the task, write down) x cycles -> report
+bring up -> wait until active -> (place the work, run the tasks, write down) x cycles -> report
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from kv_action_router.errors import RouterError
 from kv_action_router.reporting import archive, bounds, report
 from kv_action_router.reporting.records import RunRecord
 from kv_action_router.reporting.statistics import describe_share
+from kv_action_router.tasks.station import available_stations
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,9 @@ class DemoOptions:
 def parse(arguments: Sequence[str]) -> DemoOptions:
     """Return the options of a command line."""
     parser = argparse.ArgumentParser(prog="demo", description=__doc__.split("\n")[0])
-    parser.add_argument("--work", choices=("touch", "screw"), default="touch", help="what to do")
-    parser.add_argument("--cycles", type=int, default=20, help="targets to touch, or screws")
+    names = available_stations()
+    parser.add_argument("--work", choices=names, default="touch", help="a file of config/stations")
+    parser.add_argument("--cycles", type=int, default=20, help="how often all its tasks are run")
     parser.add_argument("--seed", type=int, default=1, help="of the targets' places")
     parser.add_argument("--composed", action="store_true", help="four soft stages in one process")
     parser.add_argument("--namespace", default="", help="of all nodes")

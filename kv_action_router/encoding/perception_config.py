@@ -56,8 +56,8 @@ class TargetConfig(Configuration):
 
     other_targets: tuple[str, ...] = parameter(
         ("",),
-        "names of further targets, which tasks choose by; each is like the first but for its color; "
-        "one empty name = there are none",
+        "names of further targets, which tasks choose by; each is like the first but for its "
+        "color; one empty name = there are none",
     )
     other_target_hues: tuple[float, ...] = parameter(
         (0.0,), "hue of each further target's color", unit="deg", minimum=0.0, maximum=360.0

@@ -40,8 +40,8 @@ class Arguments(Configuration):
     )
     cell: str = parameter(
         "touch",
-        "work that is set up: a disc to touch, or screws to drive",
-        choices=("touch", "screw"),
+        "work that is set up: a disc to touch, screws to drive, or screws and connectors",
+        choices=("touch", "screw", "station"),
     )
     composed: bool = parameter(False, "run the four soft stages in one process")
     realtime: bool = parameter(

@@ -57,8 +57,7 @@ class CycleRecorder:
         self._run = run
         self._looking = frozenset(looking)
         self._timeline = StageTimeline()
-        self._contact: SimulationTruth | None = None
-        self._screw: SimulationTruth | None = None
+        self._truths: dict[str, SimulationTruth] = {}  # newest of each event
         self._placements: list[Placement] = []
         self._placed = 0  # sequence of the last one
         self._placed_ns = 0  # its stamp
@@ -75,7 +74,7 @@ class CycleRecorder:
     def begin(self, index: int) -> None:
         """Begin a cycle: before its target is placed."""
         self.trace = CycleTrace(index)
-        self._contact = self._screw = None
+        self._truths = {}
         self._looks = []
         self._timeline.clear()
 
@@ -93,18 +92,23 @@ class CycleRecorder:
         """
         self.trace.placements = tuple(self._placements)
         cycle.spans = list(self._timeline.spans)
-        if self._contact is not None and self._contact.sequence == sequence:
-            cycle.touch_error = self._contact.error
-            cycle.contact_force = self._contact.force
-        if self._screw is not None and self._screw.sequence == sequence:
-            cycle.final_torque, cycle.advance = self._screw.final_torque, self._screw.advance
-            cycle.search = self._screw.search
+        contact, screw = self.witness("contact", sequence), self.witness("screw", sequence)
+        if contact is not None:
+            cycle.touch_error, cycle.contact_force = contact.error, contact.force
+        if screw is not None:
+            cycle.final_torque, cycle.advance = screw.final_torque, screw.advance
+            cycle.search = screw.search
         if self._placements and self._placed == sequence:
             last = self._placements[-1]
             true = (last.x, last.y, last.z)
             cycle.target_errors = [
                 math.dist(seen, true) for stamp, seen in self._looks if stamp > self._placed_ns
             ]
+
+    def witness(self, event: str, sequence: int) -> SimulationTruth | None:
+        """Return what the simulation said of an event with a placement of this number."""
+        truth = self._truths.get(event)
+        return truth if truth is not None and truth.sequence == sequence else None
 
     # --- the observer's thread -----------------------------------------------------------------
 
@@ -157,11 +161,8 @@ class CycleRecorder:
         factor = float(message.real_time_factor)
         if math.isfinite(factor) and factor > 0.0:
             self._run.real_time_factors.append(factor)
-        if message.event == "contact":
-            self._contact = message
-        elif message.event == "screw":
-            self._screw = message
-        elif message.event == "placed":
+        self._truths[message.event] = message
+        if message.event == "placed":
             at, turn = message.target.position, message.target.orientation
             yaw = 2.0 * math.atan2(turn.z, turn.w)
             self._placements.append(Placement(at.x, at.y, at.z, yaw))

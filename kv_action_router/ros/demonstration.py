@@ -7,7 +7,7 @@ import os
 import time
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import psutil
 import rclpy
@@ -28,13 +28,18 @@ from kv_action_router.ros.readiness import wait_until_ready
 from kv_action_router.ros.supervisor import Supervisor
 from kv_action_router.ros.system import SIMULATION, SYSTEMS, System
 from kv_action_router.ros.task_client import TaskClient
-from kv_action_router.tasks.definition import load_task
 from kv_action_router.tasks.stages import TaskDefinition
+from kv_action_router.tasks.station import Station, load_station
 
 if TYPE_CHECKING:
     from kv_action_router.cli.demo import DemoOptions
 
-TASKS = {"touch": "touch_target", "screw": "tighten_m3_screw"}
+# What the simulation says when a task has done its work; others are believed.
+_WITNESSES = {
+    "touch_target": ("contact", "no contact was seen"),
+    "tighten_m3_screw": ("screw", "no screw was let go of"),
+    "insert_connector": ("plug", "no plug was left"),
+}
 _TASK_S = 120.0
 _LAST_STAGE_S = 0.5
 _SPINDLE = "spindle_joint"
@@ -47,12 +52,12 @@ def run_work(options: DemoOptions, commit: str) -> tuple[RunRecord, Setting]:
     broke it off.
     """
     load, started = os.getloadavg()[0], datetime.now(UTC)
-    task = load_task(TASKS[options.work])
+    station = load_station(options.work)
     arguments = Arguments(
         namespace=options.namespace,
         composed=options.composed,
         params_file=options.params_file,
-        cell=options.work,
+        cell=station.cell,
         store_path=IN_MEMORY,  # it shows how an empty cache fills
     )
     system = SYSTEMS["ur5e"](arguments).with_parameters(SIMULATION, {"seed": options.seed})
@@ -60,7 +65,7 @@ def run_work(options: DemoOptions, commit: str) -> tuple[RunRecord, Setting]:
     run = RunRecord()
     executor = ""
     try:
-        executor = _run_cycles(options, system, task, run)
+        executor = _run_cycles(options, system, station, run)
     except RouterError as error:
         run.ended_by = str(error)
     except KeyboardInterrupt:
@@ -74,7 +79,7 @@ def run_work(options: DemoOptions, commit: str) -> tuple[RunRecord, Setting]:
         executor=executor,
         load=load,
         cores=os.cpu_count() or 1,
-        commanded_torque=commanded_torque(task),
+        commanded_torque=commanded_torque(station),
         work=options.work,
         cycles=options.cycles,
         started=started.isoformat(timespec="seconds"),
@@ -83,7 +88,7 @@ def run_work(options: DemoOptions, commit: str) -> tuple[RunRecord, Setting]:
     )
 
 
-def _run_cycles(options: DemoOptions, system: System, task: TaskDefinition, run: RunRecord) -> str:
+def _run_cycles(options: DemoOptions, system: System, station: Station, run: RunRecord) -> str:
     """Run all cycles of a system; return the name of the executor."""
     with ExitStack() as stack:
         supervisor = Supervisor([system], options.output / "logs")
@@ -95,17 +100,18 @@ def _run_cycles(options: DemoOptions, system: System, task: TaskDefinition, run:
         executor = make_executor()
         executor.add_node(node)
         stack.callback(executor.shutdown)
-        demonstration = _Demonstration(options, task, run, supervisor, node, executor)
+        demonstration = _Demonstration(options, station, run, supervisor, node, executor)
         stack.callback(demonstration.end)
         demonstration.wait_until_ready()
         demonstration.run_cycles()
         return type(executor).__name__
 
 
-def commanded_torque(task: TaskDefinition) -> float | None:
-    """Return the largest torque that a task lets the spindle give [N m]; None = it turns none."""
+def commanded_torque(station: Station) -> float | None:
+    """Return the largest torque that tasks let the spindle give [N m]; None = they turn none."""
     limits = [
         stage.execution[_SPINDLE]["stage_effort_limit"]
+        for task in station.tasks
         for stage in task.stages
         if "stage_effort_limit" in stage.execution.get(_SPINDLE, {})
     ]
@@ -116,17 +122,23 @@ class _Demonstration:
     def __init__(
         self,
         options: DemoOptions,
-        task: TaskDefinition,
+        station: Station,
         run: RunRecord,
         supervisor: Supervisor,
         node: rclpy.node.Node,
         executor: object,
     ) -> None:
         self._options = options
+        self._tasks = station.tasks
         self._run = run
         self._supervisor = supervisor
         self._observer = RunObserver(node, run)
-        looking = [stage.subtask for stage in task.stages if stage.needs_image]
+        looking = [
+            stage.subtask
+            for task in station.tasks
+            for stage in task.stages
+            if stage.needs_image and not task.target  # what is placed is the first target
+        ]
         self._recorder = self._observer.record_cycles(looking)
         self._observer.start()
         self._client = TaskClient(node, executor)
@@ -167,18 +179,17 @@ class _Demonstration:
         """Run one cycle and write it down, also when it failed."""
         self._recorder.begin(cycle.index)
         sequence = 0
-        result = None
         try:
             sequence = self._client.place_random_target().sequence
-            result = self._client.execute(TASKS[self._options.work], _TASK_S, self._tick)
+            done = [self._perform(task, cycle) for task in self._tasks]
+            cycle.succeeded = all(done)
         except RouterError as error:
             cycle.message = str(error)
             self._check_processes()
         finally:
             self._wait_for_last_stage()
             self._recorder.end(cycle, sequence)
-            if result is not None:
-                self._judge(cycle, result)
+            self._hear_witnesses(cycle, sequence)
             traced = self._run.traced_cycle
             if cycle.succeeded or traced is None or not traced.succeeded:
                 self._run.trace = self._recorder.trace
@@ -192,18 +203,28 @@ class _Demonstration:
         while not self._recorder.at_rest and time.monotonic() < until:
             time.sleep(0.01)
 
-    def _judge(self, cycle: CycleRecord, result: Any) -> None:
-        """Take a task's result into a cycle."""
-        cycle.decisions = result.decisions
-        cycle.task_hits = result.task_hits
-        cycle.behavior_hits = result.behavior_hits
-        cycle.duration = result.duration
-        if self._options.work == "screw":
-            seen, missing = cycle.final_torque, "no screw was let go of"
-        else:
-            seen, missing = cycle.touch_error, "no contact was seen"
-        cycle.succeeded = bool(result.success) and math.isfinite(seen)
-        cycle.message = result.error_msg or ("" if cycle.succeeded else missing)
+    def _perform(self, task: TaskDefinition, cycle: CycleRecord) -> bool:
+        """Run a task, unless one before it has failed; return whether it succeeded."""
+        if cycle.message:
+            return False
+        result = self._client.execute(task.name, _TASK_S, self._tick)
+        cycle.decisions += result.decisions
+        cycle.task_hits += result.task_hits
+        cycle.behavior_hits += result.behavior_hits
+        cycle.duration = result.duration + (0.0 if math.isnan(cycle.duration) else cycle.duration)
+        if not result.success:
+            cycle.message = result.error_msg or f"{task.name} did not succeed"
+        return bool(result.success)
+
+    def _hear_witnesses(self, cycle: CycleRecord, sequence: int) -> None:
+        """Believe no task whose work the simulation has not seen."""
+        for task in self._tasks if cycle.succeeded else ():
+            event, missing = _WITNESSES.get(task.name, ("", ""))
+            truth = self._recorder.witness(event, sequence) if event else None
+            if event and truth is None:
+                cycle.succeeded, cycle.message = False, missing
+            elif event == "plug" and truth is not None and not truth.latched:
+                cycle.succeeded, cycle.message = False, "the plug that was left has not latched"
 
     def _tick(self) -> None:
         now = time.monotonic()

@@ -22,8 +22,8 @@ class SimulationConfig(Configuration):
     joint_prefix: str = parameter("", "prefix of every joint name on the topics")
     cell: str = parameter(
         "touch",
-        "work: a disc to touch, a disc with a screw in its middle, or that and a second disc with a "
-        "connector (the last two with robot ur5e_spindle)",
+        "work: a disc to touch, a disc with a screw in its middle, or that and a second disc with "
+        "a connector (the last two with robot ur5e_spindle)",
         choices=CELLS,
     )
     seed: int = parameter(1, "seed of target places and sensor noise", minimum=0)

@@ -22,12 +22,12 @@ from kv_action_router.robots.model import RobotModel
 from kv_action_router.simulation.cell import Cell, RobotCell, Samples
 from kv_action_router.simulation.config import SimulationConfig
 from kv_action_router.simulation.drives import Interface
+from kv_action_router.simulation.plant import CONNECTOR
 from kv_action_router.simulation.shells.caching import Caching
 from kv_action_router.simulation.shells.encoding import Encoding
 from kv_action_router.simulation.shells.injection import Injection
 from kv_action_router.simulation.shells.monitoring import Monitoring
 from kv_action_router.simulation.shells.synthesis import Synthesis
-from kv_action_router.simulation.plant import CONNECTOR
 from kv_action_router.simulation.sight import Sight
 from kv_action_router.simulation.stopwatch import Stopwatch
 from kv_action_router.synthesis.config import SynthesisConfig

@@ -71,7 +71,7 @@ class KinematicPlant:
         self.target = position
         self._touched = False
 
-    def place_of(self, target: str) -> FloatArray:  # noqa: ARG002 - there is one thing to act on
+    def place_of(self, target: str) -> FloatArray:
         """Return the true place of a thing to act on [m] (3,)."""
         return self.target
 

@@ -3,7 +3,8 @@
 A quasi-static model: the plug moves as long as it is pushed with more than the socket's resistance
 at its depth, the faster the more (an overdamped slide, without a mass). What resists is friction,
 and a nose that the plug must ride up until the latch snaps behind it; then nothing but friction
-until the end stop, which gives way like a seal. Pulled, a latched plug is held, one that has not latched by friction alone.
+until the end stop, which gives way like a seal. Pulled, a latched plug is held, one that has not
+latched by friction alone.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from kv_action_router.errors import ConfigError
 class SocketConfig(Configuration):
     """A socket and its plug; the defaults are of a small latched connector of some ten contacts.
 
-    The plug stands in its pre-lock position: at depth 0 it leans against the nose, and further out it
-    does not come.
+    The plug stands in its pre-lock position: at depth 0 it leans against the nose, and further out
+    it does not come.
     """
 
     travel: float = parameter(

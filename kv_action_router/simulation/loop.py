@@ -162,6 +162,9 @@ class PhysicsLoop:
         if plant.screw is not None and plant.screw.let_go:
             plant.screw.let_go = False
             outputs.screw(plant.screw, self.factor, stamp)
+        if plant.connector is not None and plant.connector.let_go:
+            plant.connector.let_go = False
+            outputs.plug(plant.connector, self.factor, stamp)
         if self._camera_rate is not None and self._camera_rate.due(steps):
             outputs.image(Snapshot.of(plant.data, stamp))
         stopped = plant.drives.stopped

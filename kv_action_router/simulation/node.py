@@ -23,6 +23,7 @@ from geometry_msgs.msg import Pose
 from rclpy.node import Node
 from std_msgs.msg import Bool
 
+from kv_action_router.contracts import FloatArray
 from kv_action_router.errors import InputError, RouterError, SimulationError
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.ros import parameters, topics
@@ -39,6 +40,7 @@ from kv_action_router.ros.sensor_publishers import (
 from kv_action_router.ros.streams import DataPlane
 from kv_action_router.simulation.camera import Camera, CameraModel, Snapshot, to_millimeters
 from kv_action_router.simulation.config import SimulationConfig
+from kv_action_router.simulation.connector import Connector
 from kv_action_router.simulation.loop import PhysicsLoop
 from kv_action_router.simulation.placement import Reach, TargetPlacement
 from kv_action_router.simulation.plant import Plant
@@ -234,6 +236,20 @@ class SimulationNode(Node):
             f" at last; searched for {screw.search * 1e3:.1f} mm"
         )
 
+    def plug(self, connector: Connector, factor: float, stamp_ns: int) -> None:
+        """Publish how a plug stands in its socket."""
+        message = truth_message("plug", stamp_ns, connector.place, self.plant.tip, BASE_FRAME)
+        socket = connector.socket
+        message.insertion, message.insertion_force = socket.depth, socket.peak_force
+        message.latched, message.search = socket.latched, connector.search
+        message.real_time_factor, message.sequence = factor, self._placements
+        self._truth_publisher.publish(message)
+        self.get_logger().info(
+            f"plug left {socket.depth * 1e3:.2f} mm in its socket,"
+            f" {'latched' if socket.latched else 'not latched'};"
+            f" pushed with {socket.peak_force:.1f} N at most"
+        )
+
     def unscheduled(self, refusal: str) -> None:
         """Say that the simulation has no real-time priority."""
         self.get_logger().warning(refusal)
@@ -294,12 +310,17 @@ class SimulationNode(Node):
                 self._target,
                 self._tip,
             )
+        beside = None
+        if self.plant.connector is not None:
+            beside = self._placement.random(self._target, self._tip, place)
         x, y = float(place[0]), float(place[1])
-        if not self._loop.call(lambda: self._placed(x, y, yaw)):
+        if not self._loop.call(lambda: self._placed(x, y, yaw, beside)):
             raise SimulationError("the physics loop did not answer within 1 s; target not placed")
         return pose_message(self._target, yaw)
 
-    def _placed(self, x: float, y: float, yaw: float) -> None:
+    def _placed(self, x: float, y: float, yaw: float, beside: FloatArray | None) -> None:
+        if beside is not None:
+            self.plant.place_connector(*beside.tolist())
         self.plant.place_target(x, y, yaw)
         self._target = self.plant.target
         self._placements += 1

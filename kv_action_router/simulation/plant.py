@@ -32,6 +32,7 @@ _BRAKE_SOLREF = (0.002, 1.0)
 _BRAKE_SOLIMP = (0.9999, 0.9999, 0.001, 0.5, 2.0)
 _SCENE_STREAM = 7  # a random stream of its own: targets stay where they are
 CONNECTOR = "socket"  # what task files call the disc that the connector is on
+_BESIDE = 0.15  # [m] of the target, where the connector begins
 _AGEING_STEPS = 500  # of the physics, between two of the drives' ageing
 
 
@@ -80,6 +81,8 @@ class Plant:
             self.connector = Connector(
                 self.model, data, ConnectorConfig(), SocketConfig(), self.bit
             )
+            x, y = config.target_start
+            self.connector.renew(np.array([x, y + _BESIDE, config.target_height]))
         self._clutter = Clutter(self.model, data, config, generator)
 
         effort_limit = np.array(self.model.jnt_actfrcrange[:, 1])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,8 @@ from kv_action_router.robots.model import RobotModel
 from kv_action_router.simulation.config import SimulationConfig
 from kv_action_router.simulation.plant import Plant
 from kv_action_router.simulation.truth import Contact
+
+sys.path.insert(0, str(Path(__file__).parent))  # the tests import their builders
 
 
 class SteppedPlant:

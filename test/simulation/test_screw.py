@@ -3,39 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
-import mujoco
 import numpy as np
 import pytest
 import yaml
+from arm_bench import ArmBench
 
-from kv_action_router.contracts import FloatArray
 from kv_action_router.robots.model import RobotModel
-from kv_action_router.simulation.config import SimulationConfig, screw_cell
-from kv_action_router.simulation.drives import Interface
+from kv_action_router.simulation.config import SimulationConfig, screw_cell, station_cell
 from kv_action_router.simulation.plant import Plant
 from kv_action_router.simulation.screw import Hold, Screw
 
 PLACE = np.array([0.45, 0.0])
-# springs of the arm and its spindle, as the injector's are when it presses
-STIFFNESS = np.array([600.0, 1000.0, 400.0, 110.0, 110.0, 70.0, 0.8])
-DAMPING = np.array([45.0, 70.0, 28.0, 5.0, 5.0, 3.5, 0.02])
 CAPTURE = 4.0e-4  # [m]
-STEP = 0.002  # [s]
 
 
-class Bench:
+class Bench(ArmBench):
     """The arm over a screw, on springs."""
-
-    def __init__(self, robot: RobotModel) -> None:
-        self.robot = robot
-        self.plant = Plant(screw_cell(distractors=0), robot.home, robot.velocity_limit)
-        self.now_ns = 0
-        self.limit = 0.1  # [N m] of the spindle
-        self.angle = 0.0  # [rad] of the spindle's set-point
-        self.speed = 0.0  # [rad/s]
-        self.setpoint = np.array(robot.home)
 
     @property
     def screw(self) -> Screw:
@@ -45,39 +31,13 @@ class Bench:
     def stand(self, away: float) -> None:
         """Put a fresh screw there, and the bit on its head, that far from its axis [m]."""
         self.plant.place_target(*PLACE)
-        tip = np.array([PLACE[0] + away, PLACE[1], self.screw.top])
-        self.plant.position[:] = self.robot.solve_ik(tip, None, self.robot.home)
-        self.plant.velocity[:] = 0.0
-        mujoco.mj_forward(self.plant.model, self.plant.data)
-        self.plant.bit.after_step()
+        self.stand_at(np.array([PLACE[0] + away, PLACE[1], self.screw.top]))
         self.screw.after_step()
-        self.angle, self.speed = 0.0, 0.0
-
-    def press(self, force: float) -> None:
-        """Let the springs press with a force [N]."""
-        measured = np.array(self.plant.position)
-        down = np.array([0.0, 0.0, -force])
-        self.setpoint = measured + self.robot.jacobian(measured)[:3].T @ down / STIFFNESS
-
-    def run(self, seconds: float) -> None:
-        plant = self.plant
-        for _ in range(round(seconds / STEP)):
-            self.now_ns += round(STEP * 1e9)
-            self.angle += self.speed * STEP
-            self.setpoint[6] = self.angle
-            wanted = np.zeros(7)
-            wanted[6] = self.speed
-            torque: FloatArray = self.robot.gravity_torque(plant.position) + (
-                STIFFNESS * (self.setpoint - plant.position) + DAMPING * (wanted - plant.velocity)
-            )
-            torque[6] = np.clip(torque[6], -self.limit, self.limit)
-            plant.drives.command(Interface.EFFORT, torque, (), self.now_ns)
-            plant.step(self.now_ns)
 
 
 @pytest.fixture(scope="module")
 def bench() -> Bench:
-    return Bench(RobotModel.load("ur5e_spindle"))
+    return Bench(screw_cell(distractors=0))
 
 
 @pytest.mark.parametrize(("away", "held"), [(0.5 * CAPTURE, True), (3.0 * CAPTURE, False)])
@@ -135,14 +95,17 @@ def test_the_touch_cell_has_no_screw_and_no_spindle() -> None:
     assert not plant.data.xfrc_applied.any()
 
 
-def test_the_cells_file_says_the_same_as_the_code() -> None:
-    text = Path(__file__).parents[2].joinpath("config", "screw_cell.yaml").read_text("utf-8")
+@pytest.mark.parametrize(("file", "cell"), [("screw", screw_cell), ("station", station_cell)])
+def test_the_cells_file_says_the_same_as_the_code(
+    file: str, cell: Callable[[], SimulationConfig]
+) -> None:
+    text = Path(__file__).parents[2].joinpath("config", f"{file}_cell.yaml").read_text("utf-8")
     content = yaml.safe_load(text)
     told = content["/**/simulation"]["ros__parameters"] | content["/**"]["ros__parameters"]
     default = dataclasses.asdict(SimulationConfig())
     wanted = {
         name: list(value) if isinstance(value, tuple) else value
-        for name, value in dataclasses.asdict(screw_cell()).items()
+        for name, value in dataclasses.asdict(cell()).items()
         if value != default[name]
     }
     assert told == wanted
