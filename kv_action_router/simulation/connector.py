@@ -56,15 +56,11 @@ class ConnectorConfig(Configuration):
     clip_force: float = parameter(
         17.0, "pull at which the clip lets go", unit="N", minimum=0.0, maximum=500.0
     )
-    clip_stiffness: float = parameter(
-        8.0e3, "of the clip", unit="N/m", minimum=1.0, maximum=1.0e6
-    )
+    clip_stiffness: float = parameter(8.0e3, "of the clip", unit="N/m", minimum=1.0, maximum=1.0e6)
     wall_stiffness: float = parameter(
         8.0e3, "of the mouth's walls", unit="N/m", minimum=0.0, maximum=1.0e6
     )
-    damping: float = parameter(
-        40.0, "of walls and clip", unit="N s/m", minimum=0.0, maximum=1.0e4
-    )
+    damping: float = parameter(40.0, "of walls and clip", unit="N s/m", minimum=0.0, maximum=1.0e4)
 
 
 def add_connector(
