@@ -10,10 +10,14 @@ import numpy as np
 from kv_action_router.contracts import FloatArray
 from kv_action_router.reporting.film import Frame, shots
 from kv_action_router.reporting.records import RunRecord
-from kv_action_router.simulation.config import SimulationConfig, screw_cell
+from kv_action_router.simulation.config import SimulationConfig, screw_cell, station_cell
 from kv_action_router.simulation.replay import Replay
 
-CELLS: dict[str, Callable[..., SimulationConfig]] = {"touch": SimulationConfig, "screw": screw_cell}
+CELLS: dict[str, Callable[..., SimulationConfig]] = {
+    "touch": SimulationConfig,
+    "screw": screw_cell,
+    "station": station_cell,
+}
 _QUALITY = 84  # of the JPEGs
 
 

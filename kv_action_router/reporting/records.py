@@ -46,6 +46,7 @@ class StageSpan:
     begin_ns: int
     end_ns: int
     completed: bool  # its conditions ended it; else it failed, or was broken off
+    task: str = ""  # whose stage it is
 
     @property
     def seconds(self) -> float:
@@ -71,14 +72,6 @@ class CycleRecord:
     search: float = math.nan  # [m]
     target_errors: list[float] = field(default_factory=list)  # of each look at the target [m]
     spans: list[StageSpan] = field(default_factory=list)  # in the order of their begins
-
-    @property
-    def stage_s(self) -> dict[str, float]:
-        """How long each stage took in all [s], by its name."""
-        spent: dict[str, float] = {}
-        for span in self.spans:
-            spent[span.stage] = spent.get(span.stage, 0.0) + span.seconds
-        return spent
 
     @property
     def hit_rate(self) -> float:

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kv_action_router.reporting.records import PARTS, RunRecord
+from kv_action_router.reporting.records import PARTS, RunRecord, StageSpan
 from kv_action_router.reporting.statistics import quantiles, share_of, summary
+
+_Stages = dict[str, dict[int, list[StageSpan]]]  # name -> cycle -> spans
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ def build(run: RunRecord, setting: Setting) -> dict[str, Any]:
     for part in PARTS:
         latency[part] = summary([passage.part_ms(part) for passage in decided])
     counters = run.counters
-    rates = _rates(run, setting)
+    rates, stages = _rates(run, setting), _stages(run)
     errors_mm = [cycle.touch_error * 1e3 for cycle in run.cycles]
     looks_mm = [error * 1e3 for cycle in run.cycles for error in cycle.target_errors]
     return {
@@ -97,8 +99,8 @@ def build(run: RunRecord, setting: Setting) -> dict[str, Any]:
         "touch_error_mm": quantiles(errors_mm, p50=0.5, p95=0.95, max=1.0),
         "target_error_mm": {"n": len(looks_mm), **quantiles(looks_mm, p50=0.5, p95=0.95, max=1.0)},
         **_screws(run, setting.commanded_torque),
-        "stage_s": _stage_durations(run),
-        "stage_rate": _stage_rates(run),
+        "stage_s": _stage_durations(stages),
+        "stage_rate": _stage_rates(stages),
         "cpu_percent": run.cpu_percent,
         "rss_mb": run.rss_mb,
         "failures": run.failures,
@@ -118,9 +120,11 @@ def build(run: RunRecord, setting: Setting) -> dict[str, Any]:
                 "final_torque_nm": cycle.final_torque,
                 "advance_mm": cycle.advance * 1e3,
                 "search_mm": cycle.search * 1e3,
-                "stage_s": cycle.stage_s,
+                "stage_s": {
+                    name: _spent(spans[number]) for name, spans in stages.items() if number in spans
+                },
             }
-            for cycle in run.cycles
+            for number, cycle in enumerate(run.cycles)
         ],
     }
 
@@ -164,31 +168,43 @@ def _screws(run: RunRecord, commanded: float | None) -> dict[str, Any]:
     }
 
 
-def _stage_durations(run: RunRecord) -> dict[str, Any]:
+def _stages(run: RunRecord) -> _Stages:
+    """Return the spans of each stage by the number of the cycle, where it was begun in it.
+
+    Where the run has several tasks, their names tell stages of the same name apart.
+    """
+    several = len({span.task for cycle in run.cycles for span in cycle.spans}) > 1
+    found: _Stages = {}
+    for number, cycle in enumerate(run.cycles):
+        for span in cycle.spans:
+            name = f"{span.task}: {span.stage}" if several and span.task else span.stage
+            found.setdefault(name, {}).setdefault(number, []).append(span)
+    return found
+
+
+def _stage_durations(stages: _Stages) -> dict[str, Any]:
     """Return how long each stage took in a cycle, where it was completed [s]."""
     found = {}
-    for name in _stage_names(run):
-        spent = [
-            cycle.stage_s[name]
-            for cycle in run.cycles
-            if any(span.stage == name and span.completed for span in cycle.spans)
-        ]
+    for name, cycles in stages.items():
+        spent = [_spent(spans) for spans in cycles.values() if _completed(spans)]
         found[name] = {**quantiles(spent, p50=0.5, p95=0.95, max=1.0), "cycles": len(spent)}
     return found
 
 
-def _stage_rates(run: RunRecord) -> dict[str, Any]:
+def _stage_rates(stages: _Stages) -> dict[str, Any]:
     """Return of the cycles in which each stage was begun the share in which it was completed."""
-    found = {}
-    for name in _stage_names(run):
-        spans = [[span for span in cycle.spans if span.stage == name] for cycle in run.cycles]
-        begun = [own for own in spans if own]
-        found[name] = share_of(sum(any(s.completed for s in own) for own in begun), len(begun))
-    return found
+    return {
+        name: share_of(sum(map(_completed, cycles.values())), len(cycles))
+        for name, cycles in stages.items()
+    }
 
 
-def _stage_names(run: RunRecord) -> list[str]:
-    return list(dict.fromkeys(span.stage for cycle in run.cycles for span in cycle.spans))
+def _spent(spans: list[StageSpan]) -> float:
+    return sum(span.seconds for span in spans)
+
+
+def _completed(spans: list[StageSpan]) -> bool:
+    return any(span.completed for span in spans)
 
 
 def measured(value: Any) -> Any:

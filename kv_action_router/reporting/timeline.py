@@ -58,5 +58,6 @@ class StageTimeline:
     def _end(self, now_ns: int, *, completed: bool) -> None:
         if self._stage:
             end_ns = max(now_ns, self._begin_ns)
-            self.spans.append(StageSpan(self._stage, self._begin_ns, end_ns, completed))
+            span = StageSpan(self._stage, self._begin_ns, end_ns, completed, self._task)
+            self.spans.append(span)
         self._stage = ""

@@ -30,7 +30,10 @@ def test_a_stage_ends_where_the_next_begins_and_the_last_one_with_its_task() -> 
         (DONE, "t", "touch", 1, 50),
         (DONE, "t", "touch", 1, 90),
     )
-    assert spans == [StageSpan("approach", 10, 30, True), StageSpan("touch", 30, 50, True)]
+    assert spans == [
+        StageSpan("approach", 10, 30, True, "t"),
+        StageSpan("touch", 30, 50, True, "t"),
+    ]
 
 
 def test_the_stage_of_a_task_that_failed_was_not_completed() -> None:
