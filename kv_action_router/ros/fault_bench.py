@@ -15,22 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from action_msgs.msg import GoalStatus
-from lifecycle_msgs.msg import State
 from rclpy.node import Node
 
 from kv_action_router.errors import RouterError
 from kv_action_router.monitoring.config import MonitorConfig
 from kv_action_router.msg import FailureEvent, Stop
 from kv_action_router.reporting.faults import FaultRecord, Motion
-from kv_action_router.reporting.records import RunRecord
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.ros import qos, topics
 from kv_action_router.ros.motion_recorder import MotionRecorder
-from kv_action_router.ros.observer import RunObserver
-from kv_action_router.ros.readiness import wait_until_ready
 from kv_action_router.ros.running_system import running_system
 from kv_action_router.ros.supervisor import Supervisor
 from kv_action_router.ros.system import System
+from kv_action_router.ros.system_start import SystemStart
 from kv_action_router.ros.task_client import TaskClient, TimeOutError
 from kv_action_router.ros.topics import Topic
 
@@ -74,7 +71,7 @@ class FaultBench:
     Attributes:
         supervisor: of its processes.
         node: that publishes and listens here.
-        false_starts: why tasks were begun again, since the owner looked last.
+        false_starts: why system or task were begun again, since the owner looked last.
     """
 
     def __init__(
@@ -89,6 +86,7 @@ class FaultBench:
         self.supervisor = supervisor
         self.node = node
         self._client = TaskClient(node, executor)
+        self._start = SystemStart(node, self._client, supervisor)
         self._system = system
         self._limits = model.velocity_limit, model.acceleration_limit
         self._recorder = MotionRecorder(node, joint_states, model.joint_names)
@@ -126,8 +124,7 @@ class FaultBench:
 
     def prepare(self) -> None:
         """Wait until the system can run a task, and the monitor judges heartbeats."""
-        with self._observing() as observer:
-            wait_until_ready(observer, self._client, self._none_has_died)
+        self.false_starts += self._start.wait_until_ready()
         settled = time.monotonic() + MonitorConfig().settle + 0.5
         self._wait(lambda: time.monotonic() >= settled, _START_S, "the monitor to settle")
 
@@ -182,7 +179,7 @@ class FaultBench:
         """
         self._wait(lambda: self._recorder.speed <= _MOVES, _MOTION_S, "rest")
         if self._started_again:
-            self._wait_for_nodes()  # as long as one is away the stop is engaged anew
+            self._start.wait_for_nodes()  # as long as one is away the stop is engaged anew
         self._spin(0.5)
         if self._stopped_ns:
             self._client.release_stop()
@@ -230,21 +227,6 @@ class FaultBench:
         ended = result.done()
         return goal, result, f"{speed} rad/s not reached: {self._ended(result)}" if ended else ""
 
-    def _wait_for_nodes(self) -> None:
-        with self._observing() as observer:
-            self._wait(
-                lambda: not observer.missing(State.PRIMARY_STATE_ACTIVE), _START_S, "all nodes"
-            )
-
-    @contextmanager
-    def _observing(self) -> Iterator[RunObserver]:
-        observer = RunObserver(self.node, RunRecord())
-        observer.start()
-        try:
-            yield observer
-        finally:
-            observer.stop()
-
     def _ended(self, result: Any) -> str:
         if result.done():
             answer = result.result()
@@ -266,10 +248,6 @@ class FaultBench:
 
     def _wait(self, done: Callable[[], bool], timeout: float, what: str) -> None:
         self._client.wait(done, timeout, lambda: what)
-
-    def _none_has_died(self) -> None:
-        for death in self.supervisor.deaths():
-            raise RouterError(str(death))
 
     def _on_failure(self, message: FailureEvent) -> None:
         text = f"[{message.error_code}] {message.error_msg}"

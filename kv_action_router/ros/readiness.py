@@ -16,6 +16,12 @@ _START_S = 60.0
 _STEADY_NS = 1_500_000_000
 
 
+class StoppedError(RouterError):
+    """The stop is engaged before anything has begun."""
+
+    error_code = 8
+
+
 def wait_until_ready(
     observer: RunObserver, client: TaskClient, tick: Callable[[], None] = lambda: None
 ) -> None:
@@ -28,7 +34,7 @@ def wait_until_ready(
 
     Raises:
         TimeOutError: saying what was waited for.
-        RouterError: the stop is engaged.
+        StoppedError: the stop is engaged.
     """
     client.wait(
         lambda: not observer.missing(State.PRIMARY_STATE_ACTIVE),
@@ -49,7 +55,7 @@ def wait_until_ready(
 def _holds_still(observer: RunObserver) -> bool:
     if observer.injector_state is InjectorState.STOPPED:
         reasons = "; ".join(observer.run.stops) or "no reason was heard"
-        raise RouterError(f"stopped before it began: {reasons}")
+        raise StoppedError(f"stopped before it began: {reasons}")
     steady = time.monotonic_ns() - observer.injector_since_ns
     # a start-up may have gone through the fail-safe; the first decision leaves it
     ready = observer.injector_state in (InjectorState.HOLD, InjectorState.FAIL_SAFE)

@@ -17,7 +17,8 @@ pytest.importorskip("rclpy", reason="no ROS 2 here: run `make setup`")
 from injection_rig import MS, Rig, holding, swinging
 
 from kv_action_router.contracts import TRIGGER_DEADLINE_NS, ChunkKind
-from kv_action_router.msg import ExecutionFeedback
+from kv_action_router.msg import DriveState, ExecutionFeedback
+from kv_action_router.ros import topics
 
 pytestmark = pytest.mark.dds
 
@@ -194,6 +195,26 @@ def test_lost_node_is_named_and_the_arm_rests(injector: Any, rig: Rig) -> None:
     event = rig.events(F.EVENT_FAIL_SAFE)[-1]
     assert event.reason.startswith("failure_monitor not heard of")
     assert any(f.source == "failure_monitor" for f in rig.failures)
+
+
+def test_drives_that_stopped_by_themselves_are_given_a_pause(injector: Any, rig: Rig) -> None:
+    topic = topics.DRIVE_STATE
+    publisher = rig.node.create_publisher(topic.type, topic.name, topic.profile())
+    told = DriveState(name=rig.names, braked=[True] * 6)
+
+    def hears() -> None:
+        publisher.publish(told)
+
+    def noticed() -> bool:
+        hears()
+        return any("stopped by themselves" in m.reason for m in rig.events(F.EVENT_FAIL_SAFE))
+
+    assert rig.until(noticed, 20.0)
+    assert rig.until(lambda: hears() or rig.braked, 10.0), "commands went on"
+    told.braked = [False] * 6
+    assert rig.until(lambda: hears() or rig.state == F.STATE_HOLD, 20.0)
+    assert not rig.braked
+    assert any(failure.source == "drives" for failure in rig.failures)
 
 
 def test_foreign_publisher_on_the_command_topic_stops_the_arm(injector: Any, rig: Rig) -> None:
