@@ -12,6 +12,7 @@ from kv_action_router.contracts import ExecutionFeedback, FloatArray
 from kv_action_router.monitoring.signals import SignalTable
 
 RESISTANCE = 1.5  # [N] that the tip has met something at
+LASTING_NS = 40_000_000  # a shorter push is a jolt of the arm's own motion
 
 
 class ToolRobot(Protocol):
@@ -28,8 +29,8 @@ class ToolDetector:
     """Writes ``spindle_torque``, ``spindle_speed`` and ``contact_depth``.
 
     The torque is the commanded one: that is what the limit of a stage is about. The depth counts
-    along the tool from where the force at the tip first exceeded ``RESISTANCE`` in a stage that may
-    touch something; until then it is not measured.
+    along the tool from where the force at the tip exceeded ``RESISTANCE`` in a stage that may touch
+    something, and has done so for ``LASTING_NS`` since; until then it is not measured.
     """
 
     def __init__(self, robot: ToolRobot) -> None:
@@ -42,6 +43,8 @@ class ToolDetector:
     def reset(self) -> None:
         """Forget what was met."""
         self._met: FloatArray | None = None
+        self._met_ns = 0
+        self._lasts = False  # what was met has been there for long enough
         self._touching = False
 
     def measure(self, table: SignalTable, now_ns: int) -> None:
@@ -51,6 +54,7 @@ class ToolDetector:
         """Take whether the stage under way may touch something."""
         if not contact and self._touching:
             self._met = None
+            self._lasts = False
             table.forget("contact_depth")
         self._touching = contact
 
@@ -67,8 +71,13 @@ class ToolDetector:
         if not self._touching:
             return
         tip, turned = self._robot.forward(np.asarray(feedback.position, dtype=float))
-        if self._met is None:
+        if not self._lasts:
             if not table.value("wrench_force", receipt_ns) > RESISTANCE:
+                self._met = None
                 return
-            self._met = tip
+            if self._met is None:
+                self._met, self._met_ns = tip, receipt_ns
+            self._lasts = receipt_ns - self._met_ns >= LASTING_NS
+            if not self._lasts:
+                return
         table.put("contact_depth", float((tip - self._met) @ turned[:, 2]), receipt_ns)

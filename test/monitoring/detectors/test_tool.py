@@ -75,16 +75,28 @@ def test_depth_counts_from_the_first_resistance(table: SignalTable) -> None:
     table.put("wrench_force", 0.4, MS)
     detector.on_feedback(feedback(0.100), MS, table)
     assert math.isnan(table.value("contact_depth", MS))
-    table.put("wrench_force", 2.0, 2 * MS)
-    detector.on_feedback(feedback(0.101), 2 * MS, table)
-    table.put("wrench_force", 0.1, 3 * MS)
-    detector.on_feedback(feedback(0.1025), 3 * MS, table)
-    assert table.value("contact_depth", 3 * MS) == pytest.approx(0.0015)
+    for ms in (2, 12, 22, 32, 42):
+        table.put("wrench_force", 2.0, ms * MS)
+        detector.on_feedback(feedback(0.101 + 1e-5 * (ms - 2)), ms * MS, table)
+        measured = table.value("contact_depth", ms * MS)
+        assert math.isnan(measured) if ms < 42 else measured == pytest.approx(0.0004)
+    table.put("wrench_force", 0.1, 43 * MS)
+    detector.on_feedback(feedback(0.1025), 43 * MS, table)
+    assert table.value("contact_depth", 43 * MS) == pytest.approx(0.0015)
     detector.on_task(table, contact=False)
-    assert math.isnan(table.value("contact_depth", 3 * MS))
+    assert math.isnan(table.value("contact_depth", 43 * MS))
     detector.on_task(table, contact=True)
-    detector.on_feedback(feedback(0.2), 4 * MS, table)
-    assert math.isnan(table.value("contact_depth", 4 * MS))
+    detector.on_feedback(feedback(0.2), 44 * MS, table)
+    assert math.isnan(table.value("contact_depth", 44 * MS))
+
+
+def test_a_jolt_of_the_arm_is_nothing_that_was_met(table: SignalTable) -> None:
+    detector = ToolDetector(Column())
+    detector.on_task(table, contact=True)
+    for ms, force in ((10, 3.0), (20, 2.0), (30, 1.0), (40, 2.0), (60, 2.0), (80, 2.0)):
+        table.put("wrench_force", force, ms * MS)
+        detector.on_feedback(feedback(0.1 + 1e-4 * ms), ms * MS, table)
+    assert table.value("contact_depth", 80 * MS) == pytest.approx(0.004)
 
 
 def test_a_spindle_that_is_behind_is_neither_lost_nor_stuck(table: SignalTable) -> None:
