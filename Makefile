@@ -1,6 +1,6 @@
 # Two commands set everything up and run it: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-crash test-faults bench train-encoder evaluate lint clean
+.PHONY: help setup build demo report test test-crash test-faults bench train-encoder evaluate lint clean
 
 CYCLES ?= 20
 # What the demonstration does: a file of config/stations (touch, screw, station).
@@ -26,6 +26,9 @@ build: setup  ## The same: messages, services and actions are rebuilt when their
 
 demo: setup  ## CYCLES=20 targets to touch, or TASK=screw, TASK=station; report in build/reports/demo (DEMO_ARGS=...)
 	@MUJOCO_GL=egl $(PYTHON_OF_WORKSPACE) -m kv_action_router.cli.demo --work $(TASK) --cycles $(CYCLES) $(DEMO_ARGS)
+
+report: setup  ## A run's report made anew from its records (REPORT=build/reports/demo)
+	@MUJOCO_GL=egl $(PYTHON_OF_WORKSPACE) -m kv_action_router.cli.report $(REPORT)
 
 test: setup  ## All tests: the fast ones first, then real processes over DDS (PYTEST_ARGS=...)
 	@$(TEST_ENVIRONMENT) $(PYTHON_OF_WORKSPACE) -m pytest $(PYTEST_ARGS)
