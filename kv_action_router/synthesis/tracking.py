@@ -40,14 +40,15 @@ class Tracking:
         Args:
             joint_names: in the model's order (n).
             config: of the stage.
-            spindles: joints that work against what they turn (n,), empty = none: how far behind
-                they are says nothing.
+            spindles: joints that work against what they turn (n,), empty = none: how far they are
+                behind their set-point says nothing. That is led along its path like any other.
         """
         self._names = joint_names
         self._spindles = [index for index, one in enumerate(spindles) if one]
         self._led = [
             index for index in range(len(joint_names)) if not (len(spindles) and spindles[index])
         ]
+        self._all = range(len(joint_names))
         self._envelope = config.tracking_envelope
         self._rest_speed = config.rest_speed
         self._feedback_limit_ns = int(config.feedback_limit_ms * 1e6)
@@ -127,7 +128,7 @@ class Tracking:
         feedback, joints = self.feedback, self.joints
         if feedback is None or joints is None:
             return False
-        if not self._near(joints.position, reference.position(joints.receipt_ns)):
+        if not self._near(joints.position, reference.position(joints.receipt_ns), self._led):
             return False
         if feedback.monotonic_ns <= since_ns + ADOPTION_NS:
             return True
@@ -136,7 +137,7 @@ class Tracking:
         setpoint = self._ordered(feedback)
         if setpoint is None or feedback.chunk_sequence == 0:
             return False
-        return self._near(setpoint, reference.position(feedback.monotonic_ns))
+        return self._near(setpoint, reference.position(feedback.monotonic_ns), self._all)
 
     def led(self, since_ns: int) -> tuple[list[float], list[float]] | None:
         """Return positions and set-points of the joints that are led along a path [rad] (n,).
@@ -174,14 +175,14 @@ class Tracking:
             return False
         led = self._led
         lag = np.abs(feedback.position - feedback.setpoint_position)[led].max()
-        left = np.abs(setpoint - reference.position(feedback.monotonic_ns))[led].max()
+        left = np.abs(setpoint - reference.position(feedback.monotonic_ns)).max()
         return bool(lag > left)
 
-    def _near(self, position: FloatArray, reference: FloatArray) -> bool:
-        """Say whether all joints are inside the envelope; NaN is outside."""
+    def _near(self, position: FloatArray, reference: FloatArray, among: Sequence[int]) -> bool:
+        """Say whether the joints ``among`` are inside the envelope; NaN is outside."""
         envelope = self._envelope
         places, wanted = position.tolist(), reference.tolist()
-        return all(abs(places[index] - wanted[index]) <= envelope for index in self._led)
+        return all(abs(places[index] - wanted[index]) <= envelope for index in among)
 
     def _ordered(self, feedback: ExecutionFeedback) -> FloatArray | None:
         """Return the set-point in the model's order."""

@@ -13,7 +13,7 @@ from kv_action_router.tasks.definition import load_task
 from kv_action_router.tasks.stages import OnFailure, TaskDefinition, TipGoal
 
 LET_GO = load_task("let_go_and_withdraw")
-CLEAR = np.array([0.0, 0.0, 0.040])  # [m]
+CLEAR = np.array([0.0, 0.0, 0.060])  # [m]
 
 
 def failing(task: TaskDefinition, **retry: object) -> TaskDefinition:

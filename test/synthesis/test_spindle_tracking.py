@@ -55,6 +55,14 @@ def test_only_a_spindle_may_be_far_behind_its_reference(is_spindle: bool) -> Non
     assert found.follows(reference, NOW) == is_spindle
 
 
+def test_a_spindle_whose_set_point_has_left_the_reference_is_not_followed() -> None:
+    # Chunks came late, the injector stands; it refuses what goes on a radian further.
+    reference = Reference(Motion.hold(np.array([0.1, 9.0])), NOW - 1_000_000_000)
+    found = tracking([False, True], [0.1, 8.0], InjectorState.HOLD)
+    assert not found.follows(reference, NOW - 1_000_000_000)
+    assert not found.held_back(reference)
+
+
 def test_a_motion_begins_at_a_spindles_set_point_and_at_the_arms_measured_place() -> None:
     state = tracking([False, True], [0.11, 9.0], InjectorState.RAMP).standing()
     np.testing.assert_array_equal(state.position, [0.1, 9.0])
