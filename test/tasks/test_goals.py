@@ -34,6 +34,13 @@ def test_goals_are_read() -> None:
     assert (turn.joint, turn.turns, turn.speed, turn.pitch) == ("spindle_joint", 8.0, 14.0, 0.0005)
     let_go = parse_task(task(goal={"press": 0.0})).stages[0].goal
     assert type(let_go) is PressGoal
+    assert let_go.rate == 0.0
+    tug = parse_task(task(goal={"pull": 9.0})).stages[0].goal
+    assert isinstance(tug, PressGoal)
+    assert tug.press == -9.0
+    push = parse_task(task(goal={"press": 27.0, "rate": 12.0})).stages[0].goal
+    assert isinstance(push, PressGoal)
+    assert (push.press, push.rate) == (27.0, 12.0)
     assert not parse_task(task()).stages[0].needs_target
     line = {"target_offset": [0.0, 0.0, 0.0045], "line": True, "press": 5.0}
     contact = parse_task(task(goal=line)).stages[0]
@@ -44,6 +51,8 @@ def test_goals_are_read() -> None:
 @pytest.mark.parametrize(
     ("goal", "words"),
     [
+        ({"pull": -1.0}, "pull must be from"),
+        ({"press": 1.0, "rate": 0.0}, "rate must be from"),
         ({"search": 3}, "search: must be a mapping"),
         ({"search": {"radius": 0.002, "pitch": 0.01, "speed": 0.005}}, "pitch must be from"),
         ({"search": {"radius": 0.0, "pitch": 0.0005, "speed": 0.005}}, "radius must be from"),
