@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from kv_action_router.reporting.records import PARTS, CycleRecord, RunRecord
-from kv_action_router.reporting.statistics import summary
+from kv_action_router.reporting.statistics import share_of, summary
 
 
 class LiveView:
@@ -63,17 +63,26 @@ class LiveView:
 
 def _rates(run: RunRecord) -> Table:
     table = Table(title=None, box=None, padding=(0, 2))
-    for name in ("task hits", "behavior hits", "execution", "late dropped", "lateness p99.9 / max"):
-        table.add_column(name, justify="right")
+    for name in ("", "task hits", "behavior hits", "execution", "late dropped", "lateness [us]"):
+        table.add_column(name, justify="right" if name else "left")
     decisions = sum(cycle.decisions for cycle in run.cycles)
     counters = run.counters
+    rates = (
+        share_of(sum(cycle.task_hits for cycle in run.cycles), decisions),
+        share_of(sum(cycle.behavior_hits for cycle in run.cycles), decisions),
+        share_of(counters.confident_ticks, counters.ticks),
+    )
     table.add_row(
-        _rate(sum(cycle.task_hits for cycle in run.cycles), decisions),
-        _rate(sum(cycle.behavior_hits for cycle in run.cycles), decisions),
-        _rate(counters.confident_ticks, counters.ticks),
+        "rate",
+        *(_shown(rate["share"]) for rate in rates),
         f"{counters.chunks_late + run.decisions_unsent}",
-        f"{run.lateness_us.get('p999', float('nan')):.0f} / "
-        f"{run.lateness_us.get('max', float('nan')):.0f} us",
+        f"p99.9 {run.lateness_us.get('p999', float('nan')):.0f}",
+    )
+    table.add_row(
+        "at 95 % at least",
+        *(_shown(rate["lower_bound_95"]) for rate in rates),
+        "",
+        f"max {run.lateness_us.get('max', float('nan')):.0f}",
     )
     return table
 
@@ -102,5 +111,5 @@ def _latencies(run: RunRecord) -> Table:
     return table
 
 
-def _rate(part: int, whole: int) -> str:
-    return f"{part / whole:.3f}" if whole else "-"
+def _shown(rate: float | None) -> str:
+    return "-" if rate is None else f"{rate:.3f}"

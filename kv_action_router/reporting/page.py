@@ -56,7 +56,8 @@ caption { text-align: left; padding: 0 0 .4rem; font-size: .85rem; }
 th, td { padding: .28rem .7rem; text-align: left; border-bottom: 1px solid var(--grid);
   vertical-align: top; }
 thead th { color: var(--muted); font-weight: 600; border-bottom: 2px solid var(--grid);
-  white-space: normal; max-width: 7rem; vertical-align: bottom; }
+  max-width: 7rem; vertical-align: bottom; }
+thead .number { white-space: normal; }
 tbody th { font-weight: 500; }
 tbody tr:nth-child(even) { background: var(--wash); }
 .number { text-align: right; white-space: nowrap; }

@@ -134,7 +134,7 @@ def _tails(run: RunRecord) -> Plot | None:
     axis.set(xlabel="camera or joint sample to first command [ms]")
     axis.set_xlim(left=0.0)
     _deadline(axis)
-    axis.legend(loc="upper right")
+    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     longest = ", ".join(f"{kind} {max(values):.1f} ms" for kind, values in groups.items())
     alt = f"Share of the passages that took longer than a time, falling steps; longest: {longest}."
     return Plot("latency_tails", "Tails of the latency", alt, figure)
@@ -168,7 +168,7 @@ def _target_error(run: RunRecord) -> Plot | None:
     if touches:
         axis.plot(*zip(*touches, strict=True), "D", color=ORANGE, markersize=4, label="touch")
         axis.plot([], [], ".", color=BLUE, label="look (in the order of the images)")
-        axis.legend(loc="upper right", ncols=2)
+        axis.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
     every = [error * 1e3 for _, errors in looked for error in errors]
     if max(every) > 0.6 * _TARGET_LIMIT_MM:
         axis.axhline(_TARGET_LIMIT_MM, color=GRAY, linestyle=":", linewidth=1.0)

@@ -17,6 +17,7 @@ from kv_action_router.reporting.svg import BLUE, GRAY, INK, MUTED, ORANGE, SERIE
 SPINDLE = "spindle_joint"
 _WIDTH = 7.0  # [in]
 _TARE_S = 0.1  # at rest, before the first stage
+_GAP_S = 0.1  # without samples
 _TOLERANCE = 0.10  # of the torque
 _NO_TORQUE = 0.02  # share of the commanded one below which nothing is turned
 
@@ -95,7 +96,10 @@ def _force(trace: CycleTrace, spans: list[StageSpan]) -> Plot | None:
     tare = data[quiet if quiet.sum() >= 4 else slice(0, 16), 1:].mean(axis=0)
     force = np.linalg.norm(data[:, 1:] - tare, axis=1)
     figure, axis = plt.subplots(figsize=(_WIDTH, 2.5))
-    axis.plot(time, force, color=BLUE, linewidth=0.9)
+    lost = np.flatnonzero(np.diff(time) > _GAP_S) + 1  # nothing is known of what lies between
+    axis.plot(
+        np.insert(time, lost, np.nan), np.insert(force, lost, np.nan), color=BLUE, linewidth=0.9
+    )
     _shade((axis,), trace, spans)
     axis.set(xlabel="time [s]", ylabel="force [N]")
     axis.set_ylim(bottom=0.0)

@@ -21,7 +21,6 @@ from kv_action_router.reporting.machine import machine
 from kv_action_router.reporting.records import CycleRecord, RunRecord
 from kv_action_router.reporting.report import Setting
 from kv_action_router.ros.arguments import Arguments
-from kv_action_router.ros.frame_capture import FrameCapture
 from kv_action_router.ros.observer import RunObserver
 from kv_action_router.ros.process import make_executor
 from kv_action_router.ros.readiness import wait_until_ready
@@ -140,9 +139,9 @@ class _Demonstration:
             if stage.needs_image and not task.target  # what is placed is the first target
         ]
         self._recorder = self._observer.record_cycles(looking)
+        self._capture = self._observer.capture_frame(EncoderConfig())
         self._observer.start()
         self._client = TaskClient(node, executor)
-        self._capture = FrameCapture(node, EncoderConfig())
         self._view = LiveView(options.work, options.cycles)
         self._drawn = 0.0
 
@@ -193,9 +192,8 @@ class _Demonstration:
             traced = self._run.traced_cycle
             if cycle.succeeded or traced is None or not traced.succeeded:
                 self._run.trace = self._recorder.trace
-        if self._capture.frame is not None and self._run.frame is None:
+        if self._run.frame is None:
             self._run.frame = self._capture.frame
-            self._capture.close()
 
     def _wait_for_last_stage(self) -> None:
         """Give the end of the last stage time to be heard of: it and the result race."""

@@ -14,6 +14,7 @@ from typing import Any
 from rclpy.node import Node
 
 from kv_action_router.contracts import ChunkKind, InjectorEvent, InjectorState, Stage, Trigger
+from kv_action_router.encoding.config import EncoderConfig
 from kv_action_router.msg import (
     CacheMatch,
     EntryUpdate,
@@ -27,6 +28,7 @@ from kv_action_router.msg import (
 from kv_action_router.reporting.records import LoopCounters, Passage, RunRecord
 from kv_action_router.ros import qos
 from kv_action_router.ros.cycle_recorder import CycleRecorder
+from kv_action_router.ros.frame_capture import FrameCapture
 from kv_action_router.ros.periodic import PeriodicThread
 from kv_action_router.ros.streams import DataPlane
 from kv_action_router.ros.topics import (
@@ -58,6 +60,7 @@ class RunObserver:
         self.injector_state = InjectorState.INACTIVE
         self.injector_since_ns = 0
         self._cycles: CycleRecorder | None = None
+        self._capture: FrameCapture | None = None
         self._kinds: dict[int, str] = {}
         self._image_origins_ns: deque[int] = deque(maxlen=_KEPT_IMAGES)
         self._node = node
@@ -92,6 +95,11 @@ class RunObserver:
         self._cycles = CycleRecorder(self._node, self._plane, self.run, looking)
         return self._cycles
 
+    def capture_frame(self, config: EncoderConfig) -> FrameCapture:
+        """Take one image with its target too; to be asked before :meth:`start`."""
+        self._capture = FrameCapture(self._plane, config)
+        return self._capture
+
     def start(self) -> None:
         """Start to take matches and feedback, on a thread of its own."""
         self._drain.start()
@@ -123,6 +131,8 @@ class RunObserver:
             self._on_glance(sample.message)
         if self._cycles is not None:
             self._cycles.take_all()
+        if self._capture is not None:
+            self._capture.take_all()
 
     def _on_match(self, data: bytes) -> None:
         fields = self._match_fields.read(data)

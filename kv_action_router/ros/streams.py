@@ -97,16 +97,20 @@ class DataPlane:
         self._readers.append(reader)
         return reader
 
+    def leave(self, reader: LatestReader[Any]) -> None:
+        """Unsubscribe a reader of this plane; on the thread that polls it."""
+        self._readers.remove(reader)
+        reader.close()
+        self._helper.destroy_subscription(reader.subscription)
+
     def guard_condition(self) -> Any:
         """Return a guard condition that can end a wait."""
         return self._helper.create_guard_condition(_never_called)
 
     def destroy(self) -> None:
         """Destroy all readers and the helper node; loops on them must have been joined before."""
-        for reader in self._readers:
-            reader.close()
-            self._helper.destroy_subscription(reader.subscription)
-        self._readers.clear()
+        while self._readers:
+            self.leave(self._readers[-1])
         self._helper.destroy_node()
 
 
