@@ -126,7 +126,7 @@ class InjectionConfig(Configuration):
         0.75, "share of the acceleration limit used when chunks run out", minimum=0.05, maximum=1.0
     )
     stop_deceleration: float = parameter(
-        0.75,
+        0.8,
         "share of the acceleration limit used by a stop",
         minimum=0.05,
         maximum=1.0,
