@@ -13,11 +13,17 @@ import math
 import numpy as np
 
 from kv_action_router.contracts import SLOT, CacheMatch, FloatArray
-from kv_action_router.errors import ConfigError, LimitError, TaskDefinitionError
+from kv_action_router.errors import (
+    ConfigError,
+    LimitError,
+    PlanPendingError,
+    TaskDefinitionError,
+)
 from kv_action_router.robots.execution_values import load_execution_value
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.synthesis.basis import basis
 from kv_action_router.synthesis.limits import MotionLimits
+from kv_action_router.synthesis.reanchor import slow
 from kv_action_router.synthesis.retime import load_of, within
 from kv_action_router.synthesis.spline import Motion, MotionState, fit_motion
 from kv_action_router.tasks.stages import PressGoal, SearchGoal, TurnGoal
@@ -109,6 +115,7 @@ class Pressing:
 
         Raises:
             TaskDefinitionError, ConfigError: as :meth:`end`.
+            PlanPendingError: it does not fit to a start in motion: ask again.
             LimitError: it does not fit into the joints' limits.
         """
         end = self.end(goal, start.position, measured, sent)
@@ -123,6 +130,8 @@ class Pressing:
             if within(load_of(motion, limits)):
                 return motion
             duration *= SLOWER
+        if not slow(start):
+            raise PlanPendingError("the motion before comes to rest first")
         raise LimitError(f"{type(goal).__name__} does not fit into the joints' limits")
 
     def _duration(self, goal: PressGoal) -> float:

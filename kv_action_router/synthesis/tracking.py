@@ -18,6 +18,7 @@ from kv_action_router.synthesis.reference import Reference
 from kv_action_router.synthesis.spline import MotionState
 
 MOVABLE = (InjectorState.HOLD, InjectorState.FOLLOW, InjectorState.RAMP)
+LONGEST_AHEAD_NS = 20_000_000  # by which a set-point that was told is carried on
 ADOPTION_NS = 15_000_000  # after its first chunk was sent, a motion is surely adopted, or never
 JUST_NS = 7_000_000  # what comes behind a joint state takes 3 ms, and 8 when both cores are busy
 IN_FORCE = (InjectorState.FOLLOW, InjectorState.HOLD)
@@ -101,8 +102,8 @@ class Tracking:
     def standing(self) -> MotionState:
         """Return the state that a motion begins in which nobody follows: the measured one.
 
-        A spindle that works against something is begun where the injector's set-point is: that is
-        how its torque goes on.
+        A spindle that works against something is begun where the injector's set-point is by then,
+        and as fast: that is how its torque goes on.
         """
         state = self.measured()
         feedback = self.feedback
@@ -113,8 +114,11 @@ class Tracking:
             return state
         position = np.array(state.position)
         velocity = np.array(state.velocity)
-        position[self._spindles] = setpoint[self._spindles]
-        velocity[self._spindles] = 0.0
+        assert self.joints is not None
+        speed = self._ordered_as(feedback, feedback.setpoint_velocity)[self._spindles]
+        since_ns = min(max(self.joints.receipt_ns - feedback.monotonic_ns, 0), LONGEST_AHEAD_NS)
+        position[self._spindles] = setpoint[self._spindles] + speed * (since_ns * 1.0e-9)
+        velocity[self._spindles] = speed
         return MotionState(position, velocity, state.acceleration)
 
     def follows(self, reference: Reference, since_ns: int) -> bool:
@@ -188,8 +192,14 @@ class Tracking:
         """Return the set-point in the model's order."""
         if feedback.joints == self._names:
             return feedback.setpoint_position
-        places = {name: index for index, name in enumerate(feedback.joints)}
-        if any(name not in places for name in self._names):
+        if any(name not in feedback.joints for name in self._names):
             return None
-        ordered: FloatArray = feedback.setpoint_position[[places[name] for name in self._names]]
+        return self._ordered_as(feedback, feedback.setpoint_position)
+
+    def _ordered_as(self, feedback: ExecutionFeedback, values: FloatArray) -> FloatArray:
+        """Return values of a feedback's joints in the model's order, which all are there."""
+        if feedback.joints == self._names:
+            return values
+        places = {name: index for index, name in enumerate(feedback.joints)}
+        ordered: FloatArray = values[[places[name] for name in self._names]]
         return ordered

@@ -9,7 +9,7 @@ import pytest
 from synthesis_rig import make_match
 
 from kv_action_router.contracts import SLOT, Decision, Pose, UpdateOperation
-from kv_action_router.errors import TaskDefinitionError
+from kv_action_router.errors import PlanPendingError, TaskDefinitionError
 from kv_action_router.robots.execution_values import load_execution_value
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.synthesis.config import SynthesisConfig
@@ -137,6 +137,17 @@ def test_a_cached_contact_presses_straight_at_another_place(robot: RobotModel) -
     np.testing.assert_allclose(robot.forward(meets)[0], wanted, atol=2e-5)
     stood = place_of(robot, decided.motion, 0.55)
     assert math.dist(stood[:2], wanted[:2]) < 0.0008  # still on its line, to what a spline can
+
+
+def test_a_press_waits_until_the_motion_before_has_come_to_rest(
+    robot: RobotModel, standing: np.ndarray
+) -> None:
+    speed = np.array([0.0, 0.0, 0.0, 0.0, 0.0, -0.25, -1.3])
+    moving = MotionState(standing, speed, 30.0 * speed)
+    with pytest.raises(PlanPendingError, match="comes to rest first"):
+        Pressing(robot).plan(
+            PressGoal(STILL), moving, standing, MotionLimits.of(robot).scaled(0.1, 0.1, 0.1)
+        )
 
 
 def place_of(robot: RobotModel, motion: Motion, share: float) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -67,6 +69,19 @@ def test_a_motion_begins_at_a_spindles_set_point_and_at_the_arms_measured_place(
     state = tracking([False, True], [0.11, 9.0], InjectorState.RAMP).standing()
     np.testing.assert_array_equal(state.position, [0.1, 9.0])
     np.testing.assert_array_equal(state.velocity, [0.0, 0.0])
+
+
+def test_a_spindles_set_point_is_carried_on_to_the_present_at_its_speed() -> None:
+    found = tracking([False, True], [0.11, 9.0], InjectorState.FOLLOW)
+    assert found.feedback is not None
+    assert found.joints is not None
+    found.feedback.setpoint_velocity[:] = 0.1, 4.0
+    found.joints = dataclasses.replace(found.joints, receipt_ns=NOW + 5_000_000)
+    state = found.standing()
+    np.testing.assert_allclose(state.position, [0.1, 9.02])
+    np.testing.assert_array_equal(state.velocity, [0.0, 4.0])
+    found.joints = dataclasses.replace(found.joints, receipt_ns=NOW + 500_000_000)
+    np.testing.assert_allclose(found.standing().position, [0.1, 9.08])
 
 
 @pytest.mark.parametrize(
