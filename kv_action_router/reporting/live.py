@@ -63,7 +63,7 @@ class LiveView:
 
 def _rates(run: RunRecord) -> Table:
     table = Table(title=None, box=None, padding=(0, 2))
-    for name in ("", "task hits", "behavior hits", "execution", "late dropped", "lateness [us]"):
+    for name in ("", "task hits", "behavior", "execution", "dropped", "lateness [us]"):
         table.add_column(name, justify="right" if name else "left")
     decisions = sum(cycle.decisions for cycle in run.cycles)
     counters = run.counters
@@ -79,7 +79,7 @@ def _rates(run: RunRecord) -> Table:
         f"p99.9 {run.lateness_us.get('p999', float('nan')):.0f}",
     )
     table.add_row(
-        "at 95 % at least",
+        "at least",  # at 95 % confidence
         *(_shown(rate["lower_bound_95"]) for rate in rates),
         "",
         f"max {run.lateness_us.get('max', float('nan')):.0f}",
