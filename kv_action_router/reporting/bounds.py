@@ -106,7 +106,12 @@ STATION_BOUNDS: tuple[Bound, ...] = (
     *SCREW_BOUNDS[1:],
 )
 
-BOUNDS = {"touch": TOUCH_BOUNDS, "screw": SCREW_BOUNDS, "station": STATION_BOUNDS}
+BOUNDS = {
+    "touch": TOUCH_BOUNDS,
+    "screw": SCREW_BOUNDS,
+    "station": STATION_BOUNDS,
+    "insert": (STATION_BOUNDS[0], *TOUCH_BOUNDS[2:]),
+}
 
 
 def broken(report: dict[str, Any], bounds: Iterable[Bound], essential_only: bool) -> list[str]:

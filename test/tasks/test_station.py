@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from kv_action_router.errors import TaskDefinitionError
+from kv_action_router.reporting.bounds import BOUNDS
 from kv_action_router.simulation.config import CELLS
 from kv_action_router.tasks.station import available_stations, load_station
 
 
 def test_stations_come_with_the_package() -> None:
     assert set(available_stations()) >= {"touch", "screw", "station"}
+    assert set(available_stations()) == set(BOUNDS)  # what is shown is judged
     for name in available_stations():
         station = load_station(name)
         assert station.name == name
