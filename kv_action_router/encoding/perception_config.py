@@ -78,7 +78,6 @@ class TargetConfig(Configuration):
                 self.depth_maximum,
             )
 
-
     @property
     def hues(self) -> dict[str, float]:
         """Hue of each target's color by its name [deg]; the first one's name is empty."""

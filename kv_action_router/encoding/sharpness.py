@@ -71,4 +71,6 @@ class SharpnessMeter:
             for middle in (round(row), round(column))
         )
         window = color[rows, columns]
-        return sharpness(cv2.cvtColor(window, cv2.COLOR_RGB2GRAY)) if window.size else math.nan
+        if window.size == 0:
+            return math.nan
+        return sharpness(np.asarray(cv2.cvtColor(window, cv2.COLOR_RGB2GRAY), dtype=np.uint8))

@@ -11,6 +11,7 @@ from typing import Protocol
 from kv_action_router import realtime
 from kv_action_router.simulation.camera import Snapshot
 from kv_action_router.simulation.config import SimulationConfig
+from kv_action_router.simulation.connector import Connector
 from kv_action_router.simulation.pacing import Pace, Rate, RealTimeFactor
 from kv_action_router.simulation.plant import Plant
 from kv_action_router.simulation.screw import Screw
@@ -42,6 +43,9 @@ class Outputs(Protocol):
 
     def contact(self, contact: Contact, factor: float, stamp_ns: int) -> None:
         """The robot has touched the target."""
+
+    def plug(self, connector: Connector, factor: float, stamp_ns: int) -> None:
+        """Take how a plug stands in its socket, and simulated over real time."""
 
     def screw(self, screw: Screw, factor: float, stamp_ns: int) -> None:
         """Take a screw that the tool has let go of, and the real-time factor."""
