@@ -41,8 +41,11 @@ BOUNDS = (
 )
 
 
-def run(station: Station, cycles: int, seed: int) -> list[list[Cycle]]:
-    """Return what came of each task of each cycle; a cycle ends with a task that failed."""
+def run(station: Station, cycles: int, seed: int, console: Console) -> list[list[Cycle]]:
+    """Return what came of each task of each cycle; a cycle ends with a task that failed.
+
+    A stop ends the run: nobody is there to release it.
+    """
     first, *others = (task.name for task in station.tasks)
     config = EpisodeConfig(
         task=first,
@@ -50,22 +53,31 @@ def run(station: Station, cycles: int, seed: int) -> list[list[Cycle]]:
         simulation=station_cell(seed=seed, cell=station.cell),
         encoding=EncoderConfig(other_targets=(CONNECTOR,), other_target_hues=(HUE,)),
     )
+    runs: list[list[Cycle]] = []
     with Episode(rendered_images, config) as episode:
-        return [episode.cycle() for _ in range(cycles)]
+        for index in range(1, cycles + 1):
+            runs.append(episode.cycle())
+            last = runs[-1][-1]
+            outcome = "done" if last.success else f"FAILED: {last.reason}"
+            seconds = sum(cycle.duration for cycle in runs[-1])
+            console.print(f"cycle {index:3d}  {outcome}  {seconds:.1f} s", highlight=False)
+            if episode.injection.controller.modes.stop.engaged:
+                break
+    return runs
 
 
-def summarize(station: Station, runs: list[list[Cycle]]) -> dict[str, Any]:
-    """Return the figures of a run."""
+def summarize(station: Station, runs: list[list[Cycle]], asked: int) -> dict[str, Any]:
+    """Return the figures of a run of which so many cycles were asked."""
     names = [task.name for task in station.tasks]
     every = [cycle for run in runs for cycle in run]
     late = [cycle for run in runs[len(runs) // 2 :] for cycle in run]
     whole = sum(len(run) == len(names) and run[-1].success for run in runs)
     plugs = [cycle for cycle in every if cycle.success and cycle.insertion == cycle.insertion]
     return {
-        "cycles": len(runs),
-        "failed": len(runs) - whole,
+        "cycles": asked,
+        "failed": asked - whole,
         "rates": {
-            "cycles": share_of(whole, len(runs)),
+            "cycles": share_of(whole, asked),
             **{
                 name: share_of(sum(run[index].success for run in begun), len(begun))
                 for index, name in enumerate(names)
@@ -107,12 +119,13 @@ def main() -> int:
     parser.add_argument("--output", type=Path, default=Path("build/reports/station.json"))
     options = parser.parse_args()
     station = load_station(options.station)
-    figures = summarize(station, run(station, options.cycles, options.seed))
+    console = Console()
+    runs = run(station, options.cycles, options.seed, console)
+    figures = summarize(station, runs, options.cycles)
     title = f"station {station.name!r}: {options.cycles} cycles, seed {options.seed}"
     table = Table("figure", "value", title=title)
     for name, value in figures.items():
         table.add_row(name, json.dumps(value))
-    console = Console()
     console.print(table)
     figures["setting"] = setting(station=station.name, cycles=options.cycles, seed=options.seed)
     return conclude(figures, BOUNDS, options.output, console, check=options.check)
