@@ -74,8 +74,9 @@ def _recent_hits(report: dict[str, Any]) -> float:
     return float(sum(report["hit_rate"]["per_cycle"][-10:]))
 
 
-def _node_cpu(report: dict[str, Any]) -> float:
-    return float(sum(report["cpu_percent"].get(node, 0.0) for node in NODES))
+def _node_cpu(report: dict[str, Any]) -> float | None:
+    known = [report["cpu_percent"][node] for node in NODES if node in report["cpu_percent"]]
+    return float(sum(known)) if known else None
 
 
 TOUCH_BOUNDS: tuple[Bound, ...] = (

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 import rclpy
+from rclpy.executors import ExternalShutdownException
 from rclpy.utilities import get_rmw_implementation_identifier
 
 from kv_action_router.caching.store.location import IN_MEMORY
@@ -67,7 +68,7 @@ def run_work(options: DemoOptions, commit: str) -> tuple[RunRecord, Setting]:
         executor = _run_cycles(options, system, station, run)
     except RouterError as error:
         run.ended_by = str(error)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, ExternalShutdownException):
         run.ended_by = "it was broken off from the keyboard"
     return run, Setting(
         ros_distro=os.environ.get("ROS_DISTRO", "kilted (wheels)"),
