@@ -78,6 +78,5 @@ class ToolDetector:
             if self._met is None:
                 self._met, self._met_ns = tip, receipt_ns
             self._lasts = receipt_ns - self._met_ns >= LASTING_NS
-            if not self._lasts:
-                return
-        table.put("contact_depth", float((tip - self._met) @ turned[:, 2]), receipt_ns)
+        if self._lasts and self._met is not None:
+            table.put("contact_depth", float((tip - self._met) @ turned[:, 2]), receipt_ns)
