@@ -150,9 +150,10 @@ class DriveBank:
         if self._link.repeated(stamp_us):
             return
         try:
-            if fault := self._link.check(stamp_us, now_ns, moving=self._stopping):
+            fault = self._link.check(stamp_us, now_ns, moving=self._stopping)
+            ordered = self._ordered(interface, values, names)  # what can't be read is told first
+            if fault:
                 raise InputError(f"{interface.value} command", "in its time", fault)
-            ordered = self._ordered(interface, values, names)
             self._check_distance(interface, ordered)
         except InputError:
             self.refused += 1

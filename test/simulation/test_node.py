@@ -294,6 +294,8 @@ def check_refusals(simulation: Simulation, gravity: np.ndarray) -> None:
             ),
         )
         assert braked(simulation.newest(topics.DRIVE_STATE))
+    pause = time.monotonic() + 0.08  # which drives want that have made a quick stop
+    simulation.wait_for(lambda: time.monotonic() > pause)
     simulation.newest(
         topics.DRIVE_STATE,
         released,
