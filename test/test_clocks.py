@@ -18,6 +18,7 @@ WALL = {
     "ros/injector_commands.py": "stamps of commands, unless another clock is given",
     "ros/stamping.py": "stamps",
     "ros/streams.py": "DDS tells receipts on it; how old a sample is, bounded by the last look",
+    "ros/demonstration.py": "when a run began, for its report",
     "simulation/node.py": "stamps of a driver",
 }
 ROS_TIMERS = {"ros/steady.py": "on the steady clock"}

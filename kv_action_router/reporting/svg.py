@@ -13,9 +13,9 @@ import matplotlib
 
 matplotlib.use("Agg")
 
-from cycler import cycler
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
+from matplotlib.rcsetup import cycler
 
 # Colors are drawn as these and become the page's variables of the same name (reporting/page.py).
 INK, MUTED, GRID, PAPER = "#1f2a37", "#5b6876", "#d5dce3", "#fefefe"

@@ -219,7 +219,7 @@ def test_size_must_be_the_cameras(finder):
 
 
 def test_red_band_wraps_around():
-    bands = hue_bands(TargetConfig(target_hue=355.0, target_hue_tolerance=15.0))
+    bands = hue_bands(TargetConfig(target_hue_tolerance=15.0), 355.0)
     covered = {hue for low, high in bands for hue in range(low[0], high[0] + 1)}
     assert covered == {*range(170, 180), *range(6)}
 
@@ -228,7 +228,7 @@ def test_red_band_wraps_around():
 def test_mask_is_that_of_every_pixel_around_the_target(seed):
     # one finder for all images: nothing of an earlier image may stay in the mask
     one, generator = TargetPerception(CONFIG, CAMERA), np.random.default_rng(seed)
-    low, high = hue_bands(CONFIG)[0]
+    low, high = hue_bands(CONFIG, CONFIG.target_hue)[0]
     for place in places(5, seed=seed):
         color, depth = look(place, noise=5e-4, seed=seed)
         row, _ = pixel_of(place)

@@ -40,7 +40,7 @@ def sample(message: object) -> Sample:
 def test_a_key_tells_ages_and_confidence() -> None:
     key = TaskKey(scene_age=0.03125, target_age=0.25, odometry_confidence=0.75, image_sharpness=2.5)
     read = monitor_streams._keys()(sample(key))
-    assert list(read) == [KeySample(0.03125, RECEIPT_NS, 0.25, 0.75)]
+    assert list(read) == [KeySample(0.03125, RECEIPT_NS, 0.25, 0.75, 2.5)]
     key.odometry_confidence = math.nan
     (without,) = monitor_streams._keys()(sample(key))
     assert math.isnan(without.odometry_confidence)
