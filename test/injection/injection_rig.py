@@ -38,11 +38,11 @@ Path = Callable[[float], tuple[np.ndarray, np.ndarray]]
 class Rig:
     """The rest of the system, in one thread: call :meth:`run` and it is alive."""
 
-    def __init__(self, context: Any) -> None:
+    def __init__(self, context: Any, namespace: str = "", joint_prefix: str = "") -> None:
         # As the injector: a robot's driver is not held up by whatever else runs on the machine.
         realtime.schedule_thread(15)
-        self.node = Node("rig", context=context)
-        self.model = RobotModel.load("ur5e")
+        self.node = Node("rig", context=context, namespace=namespace)
+        self.model = RobotModel.load("ur5e", prefix=joint_prefix)
         self.names = list(self.model.joint_names)
         self.q = self.model.home.copy()
         self.v = np.zeros(self.model.n)
