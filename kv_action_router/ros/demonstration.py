@@ -40,6 +40,9 @@ _WITNESSES = {
     "tighten_m3_screw": ("screw", "no screw was let go of"),
     "insert_connector": ("plug", "no plug was left"),
 }
+# What a person would have done after a failure: the arm may stand at the work, behind a stop.
+_WITHDRAWAL = "let_go_and_withdraw"
+_WITHDRAWAL_S = 30.0
 _TASK_S = 120.0
 _LAST_STAGE_S = 0.5
 _SPINDLE = "spindle_joint"
@@ -169,6 +172,8 @@ class _Demonstration:
                     self._run.cycles.append(cycle)
                     self._cycle(cycle)
                     self._view.cycle_done(self._run, cycle)
+                    if not cycle.succeeded and index < self._options.cycles:
+                        self._withdraw()
         finally:
             for name, process in processes.items():
                 with suppress(psutil.NoSuchProcess):  # it died: that is why
@@ -195,6 +200,16 @@ class _Demonstration:
                 self._run.trace = self._recorder.trace
         if self._run.frame is None:
             self._run.frame = self._capture.frame
+
+    def _withdraw(self) -> None:
+        """After a failed cycle: release a stop whose cause is gone, and clear the work.
+
+        Where that does not succeed, the next cycle fails and says why.
+        """
+        with suppress(RouterError):
+            self._client.release_stop()
+        with suppress(RouterError):
+            self._client.execute(_WITHDRAWAL, _WITHDRAWAL_S, self._tick)
 
     def _wait_for_last_stage(self) -> None:
         """Give the end of the last stage time to be heard of: it and the result race."""
