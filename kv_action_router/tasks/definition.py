@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from kv_action_router.errors import ConditionError, TaskDefinitionError
-from kv_action_router.tasks.conditions import near_names, parse_conditions
+from kv_action_router.tasks import files
+from kv_action_router.tasks.conditions import parse_conditions
 from kv_action_router.tasks.fields import flag, number, refuse_unknown, text
 from kv_action_router.tasks.goals import parse_execution, parse_goal
 from kv_action_router.tasks.stages import (
@@ -42,6 +41,7 @@ __all__ = [
     "task_folders",
 ]
 
+_KIND = "tasks"  # folder of config
 _TASK_FIELDS = ("name", "intent", "timeout", "target", "stages", "on_failure")
 _STAGE_FIELDS = (
     "name",
@@ -66,15 +66,12 @@ _MOST_RETRIES = 10
 
 def task_folders() -> tuple[Path, ...]:
     """Return the folders that hold task definitions: source tree, then installation."""
-    here = Path(__file__).resolve()
-    candidates = [here.parents[2] / "config" / "tasks"]
-    candidates += [folder / "share/kv_action_router/config/tasks" for folder in here.parents]
-    return tuple(folder for folder in candidates if folder.is_dir())
+    return files.folders(_KIND)
 
 
 def available_tasks() -> tuple[str, ...]:
     """Return the names of the tasks that come with the package."""
-    return tuple(sorted({path.stem for folder in task_folders() for path in folder.glob("*.yaml")}))
+    return files.available(_KIND)
 
 
 def load_task(name_or_path: str) -> TaskDefinition:
@@ -83,24 +80,7 @@ def load_task(name_or_path: str) -> TaskDefinition:
     Raises:
         TaskDefinitionError: there is none, or it is not usable; the message says where and why.
     """
-    if name_or_path.endswith((".yaml", ".yml")):
-        path = Path(name_or_path)
-    else:
-        if not name_or_path or Path(name_or_path).name != name_or_path:
-            raise TaskDefinitionError(
-                f"task must be a name in config/tasks or the path of a .yaml file,"
-                f" got {name_or_path!r}"
-            )
-        files = [folder / f"{name_or_path}.yaml" for folder in task_folders()]
-        path = next((file for file in files if file.is_file()), Path(f"{name_or_path}.yaml"))
-    if not path.is_file():
-        hint = near_names(path.stem, available_tasks())
-        raise TaskDefinitionError(f"task must be a known name, got {name_or_path!r}{hint}")
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise TaskDefinitionError(f"{path}: cannot be read: {error}") from error
-    return parse_task(data, str(path))
+    return parse_task(*files.read(_KIND, "task", name_or_path))
 
 
 def parse_task(data: Any, source: str = "task") -> TaskDefinition:

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import yaml
-
 from kv_action_router.errors import TaskDefinitionError
-from kv_action_router.tasks.conditions import near_names
-from kv_action_router.tasks.definition import load_task, task_folders
+from kv_action_router.tasks import files
+from kv_action_router.tasks.definition import load_task
 from kv_action_router.tasks.fields import refuse_unknown, text
 from kv_action_router.tasks.stages import TaskDefinition
+
+_KIND = "stations"  # folder of config
 
 
 @dataclass(frozen=True)
@@ -44,17 +43,9 @@ class Station:
             )
 
 
-def station_folders() -> tuple[Path, ...]:
-    """Return the folders that hold stations: source tree, then installation."""
-    beside = (folder.parent / "stations" for folder in task_folders())
-    return tuple(folder for folder in beside if folder.is_dir())
-
-
 def available_stations() -> tuple[str, ...]:
     """Return the names of the stations that come with the package."""
-    return tuple(
-        sorted({path.stem for folder in station_folders() for path in folder.glob("*.yaml")})
-    )
+    return files.available(_KIND)
 
 
 def load_station(name_or_path: str) -> Station:
@@ -64,18 +55,7 @@ def load_station(name_or_path: str) -> Station:
         TaskDefinitionError: there is none, it or one of its tasks is not usable; the message says
             where and why.
     """
-    path = Path(name_or_path)
-    if path.suffix not in (".yaml", ".yml"):
-        files = [folder / f"{path.name}.yaml" for folder in station_folders()]
-        path = next((file for file in files if file.is_file()), path)
-    if not path.is_file():
-        hint = near_names(path.stem, available_stations())
-        raise TaskDefinitionError(f"station must be a known name, got {name_or_path!r}{hint}")
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise TaskDefinitionError(f"{path}: cannot be read: {error}") from error
-    return _station(data, str(path))
+    return _station(*files.read(_KIND, "station", name_or_path))
 
 
 def _station(data: Any, place: str) -> Station:
