@@ -27,7 +27,7 @@ from kv_action_router.encoding.config import EncoderConfig
 from kv_action_router.reporting.benchmark import conclude
 from kv_action_router.reporting.bounds import Bound, at
 from kv_action_router.reporting.statistics import quantiles, share_of
-from kv_action_router.simulation.config import SimulationConfig, screw_cell
+from kv_action_router.simulation.config import cell_of
 from kv_action_router.simulation.episode import Cycle, Episode, EpisodeConfig
 from kv_action_router.simulation.sight import rendered_images
 from kv_action_router.tasks.stages import TaskDefinition
@@ -129,7 +129,7 @@ def main() -> int:
     config = EpisodeConfig(
         task=options.task,
         encoding=EncoderConfig(perception=options.perception),
-        simulation=screw_cell(seed=options.seed) if screws else SimulationConfig(seed=options.seed),
+        simulation=cell_of("screw" if screws else "touch", seed=options.seed),
     )
     name = "episode" if options.task == TOUCHING else f"episode_{options.task}"
     if options.perception != "segmentation":

@@ -25,7 +25,7 @@ from kv_action_router.encoding.config import EncoderConfig
 from kv_action_router.reporting.benchmark import conclude
 from kv_action_router.reporting.bounds import Bound, at
 from kv_action_router.reporting.statistics import quantiles, share_of
-from kv_action_router.simulation.config import station_cell
+from kv_action_router.simulation.config import cell_of
 from kv_action_router.simulation.connector import HUE
 from kv_action_router.simulation.episode import Cycle, Episode, EpisodeConfig
 from kv_action_router.simulation.plant import CONNECTOR
@@ -50,7 +50,7 @@ def run(station: Station, cycles: int, seed: int, console: Console) -> list[list
     config = EpisodeConfig(
         task=first,
         further_tasks=tuple(others),
-        simulation=station_cell(seed=seed, cell=station.cell),
+        simulation=cell_of(station.cell, seed=seed),
         encoding=EncoderConfig(other_targets=(CONNECTOR,), other_target_hues=(HUE,)),
     )
     runs: list[list[Cycle]] = []

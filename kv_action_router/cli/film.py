@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import cv2
 import numpy as np
 
 from kv_action_router.contracts import FloatArray
 from kv_action_router.reporting.film import Frame, shots
 from kv_action_router.reporting.records import RunRecord
-from kv_action_router.simulation.config import SimulationConfig, screw_cell, station_cell
+from kv_action_router.simulation.config import cell_of
 from kv_action_router.simulation.replay import Replay
+from kv_action_router.tasks.station import load_station
 
-CELLS: dict[str, Callable[..., SimulationConfig]] = {
-    "touch": SimulationConfig,
-    "screw": screw_cell,
-    "station": station_cell,
-}
 _QUALITY = 84  # of the JPEGs
 
 
@@ -26,7 +20,7 @@ def film(run: RunRecord, work: str, seed: int) -> tuple[list[Frame], FloatArray]
 
     Args:
         run: with its trace.
-        work: names the cell.
+        work: station whose cell it was.
         seed: that the simulation had.
 
     Raises:
@@ -40,7 +34,7 @@ def film(run: RunRecord, work: str, seed: int) -> tuple[list[Frame], FloatArray]
     places = [(placement.x, placement.y, placement.yaw) for placement in trace.placements]
     by_sample = {shot.sample: shot for shot in wanted}
     frames, tips = [], []
-    with Replay(CELLS[work](seed=seed), places) as replay:
+    with Replay(cell_of(load_station(work).cell, seed=seed), places) as replay:
         for index, sample in enumerate(trace.motion):
             tips.append(replay.pose(trace.joints, sample.measured))
             if index in by_sample:

@@ -9,6 +9,7 @@ from pathlib import Path
 from kv_action_router.configuration import Configuration, parameter
 from kv_action_router.errors import ConfigError
 from kv_action_router.identity import ros_name
+from kv_action_router.simulation.config import CELLS
 
 CONTROLLERS = ("effort", "velocity", "position")
 
@@ -41,7 +42,7 @@ class Arguments(Configuration):
     cell: str = parameter(
         "touch",
         "work that is set up: a disc to touch, screws to drive, or screws and connectors",
-        choices=("touch", "screw", "station"),
+        choices=CELLS,
     )
     composed: bool = parameter(False, "run the four soft stages in one process")
     realtime: bool = parameter(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -316,3 +317,13 @@ def screw_cell(**changes: Any) -> SimulationConfig:
 def station_cell(**changes: Any) -> SimulationConfig:
     """Return the configuration of the station: the cell with screws, and a connector beside."""
     return screw_cell(**{"cell": "station", **changes})
+
+
+def cell_of(name: str, **changes: Any) -> SimulationConfig:
+    """Return the configuration of one of ``CELLS``."""
+    made: dict[str, Callable[..., SimulationConfig]] = {
+        "touch": SimulationConfig,
+        "screw": screw_cell,
+        "station": station_cell,
+    }
+    return made[name](**changes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from kv_action_router.reporting.records import (
 )
 from kv_action_router.reporting.report import Setting
 from kv_action_router.robots.model import RobotModel
+from kv_action_router.tasks.station import available_stations, load_station
 
 S = 1_000_000_000
 
@@ -82,3 +84,17 @@ def test_the_tip_of_each_sample_is_known(tmp_path: Path) -> None:
     assert tip.shape == (20, 3)
     assert 0.1 < tip[0, 2] < 0.5
     assert film.film(RunRecord(), "touch", 1)[0] == []
+
+
+def test_any_station_is_filmed_in_its_own_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+
+    def replay(config: Any, _: object) -> Any:
+        shown.append(config.cell)
+        raise RuntimeError("no display")
+
+    monkeypatch.setattr(film, "Replay", replay)
+    for name in available_stations():
+        with pytest.raises(RuntimeError, match="no display"):
+            film.film(one_cycle(), name, 1)
+    assert shown == [load_station(name).cell for name in available_stations()]
