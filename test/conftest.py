@@ -189,3 +189,28 @@ def ros(ros_domain_id: int) -> Iterator[Any]:
     rclpy.init(context=context, domain_id=ros_domain_id)
     yield context
     context.try_shutdown()
+
+
+@pytest.fixture(scope="session")
+def frames_of() -> Callable[[str], contextlib.AbstractContextManager[Any]]:
+    """A context for each cell, by its name, that gives a maker of labeled frames.
+
+    Frames are rendered without a screen; where that cannot be done, the test says so.
+    """
+
+    @contextlib.contextmanager
+    def make(name: str) -> Iterator[Any]:
+        os.environ.setdefault("MUJOCO_GL", "egl")  # before anybody imports mujoco
+        from kv_action_router.learning.cells import cell
+        from kv_action_router.learning.frames import FrameMaker
+
+        try:
+            made = FrameMaker(cell(name))
+        except Exception as error:  # no EGL here: said, not hidden
+            pytest.skip(f"images cannot be rendered: {error}")
+        try:
+            yield made
+        finally:
+            made.close()
+
+    return make

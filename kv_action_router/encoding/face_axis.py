@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kv_action_router.contracts import FloatArray
+from kv_action_router.encoding.camera import rotation_from_quaternion
 
 EXPECTED = 0.05  # standard deviation of a slope before any image
 _NOISE_MINIMUM = 4e-4  # [m] of a height: whole millimeters, along an oblique ray
@@ -82,8 +83,8 @@ def orientation(x: float, y: float, yaw: float) -> FloatArray:
 
 def axis(quaternion: FloatArray) -> FloatArray:
     """Return the z axis (3,) of a frame with this orientation: x, y, z, w (4,)."""
-    x, y, z, w = quaternion.tolist()
-    return np.array([2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)])
+    up: FloatArray = rotation_from_quaternion(quaternion)[:, 2]
+    return up
 
 
 def _solve(

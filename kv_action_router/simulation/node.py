@@ -25,6 +25,7 @@ from std_msgs.msg import Bool
 
 from kv_action_router.contracts import FloatArray
 from kv_action_router.errors import InputError, RouterError, SimulationError
+from kv_action_router.msg import SimulationTruth
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.ros import parameters, topics
 from kv_action_router.ros.box_service import BoxService
@@ -217,8 +218,7 @@ class SimulationNode(Node):
         """Publish where the target was touched."""
         message = truth_message("contact", stamp_ns, contact.target, contact.tip, BASE_FRAME)
         message.error, message.force = contact.error, contact.force
-        message.real_time_factor, message.sequence = factor, self._placements
-        self._truth_publisher.publish(message)
+        self._tell(message, factor)
         self.get_logger().info(
             f"target touched by {contact.geom} {contact.error * 1e3:.2f} mm off its center with "
             f"{contact.force:.1f} N"
@@ -229,8 +229,7 @@ class SimulationNode(Node):
         message = truth_message("screw", stamp_ns, self._target, self.plant.tip, BASE_FRAME)
         message.final_torque, message.search = screw.peak_torque, screw.search
         message.advance = screw.thread.advance
-        message.real_time_factor, message.sequence = factor, self._placements
-        self._truth_publisher.publish(message)
+        self._tell(message, factor)
         self.get_logger().info(
             f"screw driven {screw.thread.advance * 1e3:.2f} mm in, with {screw.peak_torque:.2f} N m"
             f" at last; searched for {screw.search * 1e3:.1f} mm"
@@ -242,13 +241,17 @@ class SimulationNode(Node):
         socket = connector.socket
         message.insertion, message.insertion_force = socket.depth, socket.peak_force
         message.latched, message.search = socket.latched, connector.search
-        message.real_time_factor, message.sequence = factor, self._placements
-        self._truth_publisher.publish(message)
+        self._tell(message, factor)
         self.get_logger().info(
             f"plug left {socket.depth * 1e3:.2f} mm in its socket,"
             f" {'latched' if socket.latched else 'not latched'};"
             f" pushed with {socket.peak_force:.1f} N at most"
         )
+
+    def _tell(self, message: SimulationTruth, factor: float) -> None:
+        """Publish what has happened, and simulated over real time."""
+        message.real_time_factor, message.sequence = factor, self._placements
+        self._truth_publisher.publish(message)
 
     def unscheduled(self, refusal: str) -> None:
         """Say that the simulation has no real-time priority."""
@@ -325,8 +328,7 @@ class SimulationNode(Node):
         self._target = self.plant.target
         self._placements += 1
         message = truth_message("placed", self.stamp_ns(), self._target, self.plant.tip, BASE_FRAME)
-        message.real_time_factor, message.sequence = self._loop.factor, self._placements
-        self._truth_publisher.publish(message)
+        self._tell(message, self._loop.factor)
 
 
 def _make_nodes() -> list[Node]:

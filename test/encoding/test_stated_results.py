@@ -13,8 +13,6 @@ from kv_action_router.contracts import Sight
 from kv_action_router.encoding.camera import Camera
 from kv_action_router.encoding.config import EncoderConfig
 from kv_action_router.encoding.encoder import KeyEncoder, Origin
-from kv_action_router.learning.cells import cell
-from kv_action_router.learning.frames import FrameMaker
 from kv_action_router.learning.surroundings import BOX, Thing
 from kv_action_router.robots.model import RobotModel
 
@@ -26,13 +24,9 @@ UNSEEN = (Sight.HIDDEN, Sight.ABSENT)
 
 
 @pytest.fixture(scope="module", params=["touch", "screw"])
-def maker(request):
-    try:
-        made = FrameMaker(cell(request.param))
-    except Exception as error:  # no EGL here: said, not hidden
-        pytest.skip(f"images cannot be rendered: {error}")
-    yield made
-    made.close()
+def maker(request, frames_of):
+    with frames_of(request.param) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

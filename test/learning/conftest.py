@@ -10,14 +10,7 @@ os.environ.setdefault("MUJOCO_GL", "egl")  # before anybody imports mujoco
 
 
 @pytest.fixture(scope="session")
-def maker():
+def maker(frames_of):
     """A maker of labeled frames of the touch cell."""
-    from kv_action_router.learning.cells import cell
-    from kv_action_router.learning.frames import FrameMaker
-
-    try:
-        made = FrameMaker(cell("touch"))
-    except Exception as error:  # no EGL here: said, not hidden
-        pytest.skip(f"images cannot be rendered: {error}")
-    yield made
-    made.close()
+    with frames_of("touch") as made:
+        yield made

@@ -16,8 +16,6 @@ from kv_action_router.encoding.images import decode_color, decode_depth
 from kv_action_router.encoding.network.checkpoint import Checkpoint
 from kv_action_router.encoding.warm_up import warm_up
 from kv_action_router.errors import CheckpointError, ImageError
-from kv_action_router.learning.cells import cell
-from kv_action_router.learning.frames import FrameMaker
 from kv_action_router.learning.surroundings import BOX, Thing
 from kv_action_router.robots.model import RobotModel
 from kv_action_router.simulation.camera import to_millimeters
@@ -30,13 +28,9 @@ AWAY = np.array([0.0, 0.0, -10.0])
 
 
 @pytest.fixture(scope="module")
-def maker():
-    try:
-        made = FrameMaker(cell("touch"))
-    except Exception as error:  # no EGL here: said, not hidden
-        pytest.skip(f"images cannot be rendered: {error}")
-    yield made
-    made.close()
+def maker(frames_of):
+    with frames_of("touch") as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
