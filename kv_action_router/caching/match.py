@@ -122,6 +122,7 @@ class Matcher:
             answer = self._answer(question, searcher, used)
             if all(self._entries.intact(entry, since) for entry in used):
                 return answer
+            searcher.renew()
 
     def partitions(self, question: Question) -> Sequence[int]:
         """Return the partitions whose entries are candidates.

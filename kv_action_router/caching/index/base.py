@@ -41,6 +41,9 @@ class Searcher(Protocol):
                 The rows left out stay out of the next call as well.
         """
 
+    def renew(self) -> None:
+        """Keep nothing for the next search: what was found is not there any more."""
+
 
 class KeyIndex(ABC):
     """Keys of all entries and the partition of each.

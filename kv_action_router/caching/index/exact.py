@@ -76,6 +76,10 @@ class ExactSearcher:
             best, similarity = self._best()
         return best, similarity
 
+    def renew(self) -> None:
+        """Keep nothing for the next search: what was found is not there any more."""
+        self._changes = -1  # a writer may have been stopped before it counted its change
+
     def _mask_rows(self, count: int, partitions: Sequence[int]) -> None:
         """Find out which of the first ``count`` rows are in none of the partitions."""
         size = len(self._scores)

@@ -146,6 +146,9 @@ class VectorSearcher:
         self._scores[(self._rows == row) | ((held == group) & (held >= 0))] = -np.inf
         return self._best()
 
+    def renew(self) -> None:
+        """Keep nothing for the next search: as always here."""
+
     def _best(self) -> tuple[int, float]:
         if not self._scores.size:
             return -1, math.nan
