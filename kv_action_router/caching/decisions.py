@@ -77,6 +77,11 @@ class DecisionKeeper:
         return self._task
 
     @property
+    def scene(self) -> str:
+        """Scene of the newest key, else the configured one."""
+        return self._scene(self._key) if self._key is not None else self._config.scene
+
+    @property
     def entry_in_force(self) -> int:
         """Entry whose behavior is being executed; 0 = none."""
         outcome = self._outcome

@@ -173,7 +173,7 @@ class CacheManager:
             domain: that asks; empty = the robot's own.
             intent_id: empty = the active one.
             subtask: empty = any.
-            scene: empty = the configured one.
+            scene: empty = that of the newest key.
 
         Raises:
             KeyInvalidError, DomainError: the question cannot be answered.
@@ -183,7 +183,7 @@ class CacheManager:
             asker = self.domains.require(domain) if domain else self.domains.own
             task = self._keeper.task
             intent = intent_id or (task.decision.intent_id if task else "")
-            scene = scene or self.config.scene
+            scene = scene or self._keeper.scene
             if not intent:
                 return Answer(
                     hit=False,

@@ -20,7 +20,7 @@ CAUSES = ("request", "condition", "failure")
 
 
 def show_explanation(answer: Answer) -> str:
-    """Return a match's reasons as lines."""
+    """Return a match's reasons as lines, and the decision that the task goes by."""
     found = f"hit: entry {answer['entry_id']}" if answer["hit"] else "miss"
     similarity, target = _number(answer["similarity"]), _number(answer["target_similarity"])
     worst = _number(answer["worst_slice_similarity"])
@@ -30,10 +30,12 @@ def show_explanation(answer: Answer) -> str:
         ("target slice", f"{target} (minimum {answer['target_minimum']:.3f})"),
         ("worst slice", f"{answer['worst_slice'] or '-'} ({worst})"),
         ("guard", answer["guard"] or "none refused"),
+        ("scene", answer["in_force"]["scene"] or "-"),
         ("subtask", answer["subtask"] or "-"),
         ("domain", answer["source_domain"] or "-"),
     ]
-    return f"{found} ({answer['reason'] or 'no reason given'})\n{_columns(rows)}"
+    text = f"{found} ({answer['reason'] or 'no reason given'})\n{_columns(rows)}"
+    return f"{text}\n{_decision(answer['in_force'])}"
 
 
 def show_entries(answer: Answer) -> str:
@@ -150,6 +152,15 @@ def show_statistics(answer: Answer) -> str:
         f"match time p50 {times[0]}, p99 {times[1]}, max {times[2]} us over 10 s"
     )
     return f"{about}\n{_columns(rows)}"
+
+
+def _decision(match: Answer) -> str:
+    """Return a line about the decision in force."""
+    if not match["decision_id"]:
+        return f"no decision is in force: {match['reason']}"
+    verdict = "hit" if match["hit"] else "miss"
+    about = f"decision {match['decision_id']} of {match['subtask']} is in force"
+    return f"{about}: {verdict} ({match['reason']})"
 
 
 def _state(entry: Answer) -> str:

@@ -15,10 +15,11 @@ from rclpy.executors import SingleThreadedExecutor
 
 from kv_action_router.contracts import SCENE_SLICE, Trigger
 from kv_action_router.errors import RouterError
+from kv_action_router.msg import CacheMatch
 from kv_action_router.ros import qos, topics
 from kv_action_router.ros.domain_id import VARIABLE, check_domain_id
 from kv_action_router.ros.task_client import TimeOutError, wait_until
-from kv_action_router.srv import InvalidateCache
+from kv_action_router.srv import InvalidateCache, QueryCache
 
 Answer = dict[str, Any]
 
@@ -29,6 +30,11 @@ SCOPES = {
     "domain": InvalidateCache.Request.SCOPE_DOMAIN,
     "all": InvalidateCache.Request.SCOPE_ALL,
 }
+# What a match and an answer tell alike.
+IN_FORCE = sorted(
+    set(QueryCache.Response.get_fields_and_field_types())
+    & set(CacheMatch.get_fields_and_field_types())
+)
 
 
 class CacheClient:
@@ -96,16 +102,28 @@ class CacheClient:
     # --- answers with plain values, one for each verb of kv_router ---
 
     def explain(self, domain: str, intent: str, subtask: str) -> Answer:
-        """Return what the newest key finds, and why."""
-        key = self.newest(topics.TASK_KEY, qos.log_stream())
+        """Return what the newest key finds, and why; ``in_force`` is what the task goes by.
+
+        Guards that look at the arm and at obstacles are asked by decisions alone, so what they
+        refused stands in ``in_force``.
+
+        Raises:
+            RouterError: the newest key is none, with the reason.
+        """
+        match = self.newest(topics.CACHE_MATCH, qos.log_stream())
+        if match.miss_reason == CacheMatch.MISS_INVALID_KEY:
+            raise RouterError(match.reason)
         response = self.call(
             topics.QUERY,
-            key=array("d", [float(value) for value in key.key]),
+            key=array("d", [float(value) for value in match.key]),
             domain=domain,
             intent_id=intent,
             subtask=subtask,
+            scene=match.decision.scene,
         )
-        return _answer(response)
+        in_force = {name: plain(getattr(match, name)) for name in IN_FORCE}
+        in_force |= {name: getattr(match.decision, name) for name in ("decision_id", "scene")}
+        return {**_answer(response), "in_force": in_force}
 
     def entries(self, domain: str, intent: str, subtask: str, after: int, limit: int) -> Answer:
         """Return the entries that a domain may read, lowest id first."""

@@ -91,6 +91,15 @@ def test_each_scene_has_its_threshold(build, scene: str, limit: float) -> None:
         assert answer.hit == hit
 
 
+def test_a_question_without_a_scene_is_about_that_of_the_newest_key(build) -> None:
+    manager = build.manager(scene="corridor", scene_thresholds=(0.9, 0.72))
+    insert(manager, build)
+    assert ask(manager, build.vector()).threshold == 0.9
+    manager.on_key(build.key(scene="warehouse"))
+    assert ask(manager, build.vector()).threshold == 0.72
+    assert ask(manager, build.vector(), scene="corridor").threshold == 0.9
+
+
 @pytest.mark.parametrize(("cosine", "hit"), [(0.76, True), (0.74, False)])
 def test_the_target_slice_has_its_own_minimum(build, cosine: float, hit: bool) -> None:
     manager = build.manager()

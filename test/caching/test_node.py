@@ -31,6 +31,7 @@ from kv_action_router.msg import ExecutionFeedback  # noqa: E402
 from kv_action_router.robots.execution_values import SLOT_BOUNDS  # noqa: E402
 from kv_action_router.robots.model import RobotModel  # noqa: E402
 from kv_action_router.ros import topics  # noqa: E402
+from kv_action_router.ros.cache_client import CacheClient  # noqa: E402
 from kv_action_router.ros.conversions import (  # noqa: E402
     entry_update_to_msg,
     execution_value_from_msg,
@@ -258,12 +259,24 @@ def test_key_in_match_out(client: Client, build: Any, tmp_path: Path) -> None:
         client.send(topics.OBSTACLE_SPHERES, obstacles_to_msg(at_the_tip()))
         client.send(topics.TASK_STATE, task_state_to_msg(build.task(decision_id)))
         refused = client.match(
-            key(build), lambda m, asked=decision_id: m.decision.decision_id == asked
+            key(build, scene="warehouse"),
+            lambda m, asked=decision_id: m.decision.decision_id == asked,
         )
         if not refused.hit:
             break
     assert (refused.miss_reason, refused.guard) == (MissReason.GUARD, "collision")
     assert "refused by guard collision: spindle - obstacle 0 at 0.00 s" in refused.reason
+
+    timer = client.node.create_timer(
+        0.01, lambda: client.send(topics.TASK_KEY, key_to_msg(key(build, scene="warehouse")))
+    )
+    told = CacheClient(client.node, client.executor, PATIENCE_S).explain("", "", "")
+    timer.cancel()
+    assert (told["hit"], told["entry_id"], told["threshold"]) == (True, 1, pytest.approx(0.72))
+    in_force = told["in_force"]
+    assert (in_force["decision_id"], in_force["scene"]) == (decision_id, "warehouse")
+    assert (in_force["hit"], in_force["guard"]) == (False, "collision")
+    assert in_force["reason"] == refused.reason
 
 
 def test_bad_questions_get_reasons_and_the_node_lives(

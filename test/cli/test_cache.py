@@ -48,6 +48,28 @@ LAYER = {
     "misses_guard": 2,
     "invalidations_condition": 3,
 }
+WHY = {
+    "hit": False,
+    "reason": "entry 3: similarity 0.700 is not above 0.720 (scene 'warehouse')",
+    "similarity": 0.7,
+    "threshold": 0.72,
+    "margin": None,
+    "target_similarity": 0.9,
+    "target_minimum": 0.75,
+    "worst_slice": "scene",
+    "worst_slice_similarity": 0.1,
+    "guard": "",
+    "entry_id": 3,
+    "subtask": "touch_approach_v1",
+}
+IN_FORCE = {
+    **WHY,
+    "decision_id": 5,
+    "scene": "warehouse",
+    "guard": "collision",
+    "reason": "entry 3: refused by guard collision: tool - obstacle 0 at 0.50 s",
+}
+EXPLANATION = {**WHY, "source_domain": "r1", "in_force": IN_FORCE}
 STATISTICS = {
     "robot_id": "r1",
     "layers": [LAYER, {**LAYER, "domain": "r2", "decisions": 0, "hits": 0}],
@@ -69,6 +91,7 @@ class Client:
 
     def __getattr__(self, name: str) -> Any:
         answers = {
+            "explain": EXPLANATION,
             "entries": {"entries": [INFO], "remaining": 9},
             "entry": {"info": INFO, "key": [0.0], "behavior": BEHAVIOR},
             "domains": {"domains": [], "identity_conflict": ""},
@@ -105,6 +128,8 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Client:
 @pytest.mark.parametrize(
     ("words", "asked"),
     [
+        ("explain", ("explain", "", "", "")),
+        ("explain --domain r2 --intent t --subtask s_v1", ("explain", "r2", "t", "s_v1")),
         ("entries", ("entries", "", "", "", 0, 0)),
         (
             "entries --domain r2 --intent t --subtask s_v1 --after 4 --limit 2",
@@ -181,6 +206,26 @@ def test_a_refusal_is_one_line_and_a_code(
     client.error = error
     assert main(["domains", "list"]) == code
     assert capsys.readouterr().err == f"kv_router: {error}\n"
+
+
+def test_an_explanation_is_shown_with_every_reason_and_what_the_task_goes_by() -> None:
+    first, *rows, last = tables.show_explanation(EXPLANATION).splitlines()
+    assert first == f"miss ({WHY['reason']})"
+    shown = [" ".join(row.split()) for row in rows]
+    for row in (
+        "similarity 0.7000 (threshold 0.720)",
+        "margin -",
+        "target slice 0.9000 (minimum 0.750)",
+        "worst slice scene (0.1000)",
+        "guard none refused",
+        "scene warehouse",
+    ):
+        assert row in shown
+    assert last == f"decision 5 of touch_approach_v1 is in force: miss ({IN_FORCE['reason']})"
+    hit = {**EXPLANATION, "hit": True, "in_force": {**IN_FORCE, "decision_id": 0, "reason": "idle"}}
+    first, *_, last = tables.show_explanation(hit).splitlines()
+    assert first.startswith("hit: entry 3 (")
+    assert last == "no decision is in force: idle"
 
 
 def test_entries_are_shown_with_where_to_go_on() -> None:

@@ -168,7 +168,7 @@ def test_nobody_answers(
     )
     assert "waited 0.5 s for service cache_manager/list_domains in namespace '/robot2'" in error
     # The encoder is missing: no key comes.
-    assert "a message on task_key" in hint("a cache manager is there", "explain", *there, "0.5")
+    assert "a message on cache_match" in hint("a cache manager is there", "explain", *there, "0.5")
     error = told("domains", "list", "--namespace", "agv-01", "--timeout", "0.5")
     assert "namespace must be one, got 'agv-01'" in error
 
