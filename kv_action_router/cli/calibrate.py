@@ -35,7 +35,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     """Calibrate; return 0 when every scene has a threshold, else 1.
 
     Raises:
-        InputError: the log cannot be used, an argument is out of range.
+        InputError: the log cannot be used, an argument is out of range, a file cannot be written.
     """
     decisions, bad = read_log(options.log)
     if not decisions:
@@ -52,12 +52,15 @@ def run(options: argparse.Namespace, console: Console) -> int:
         console.print_json(json.dumps(_plain(results, in_force, bad)))
     else:
         _print(results, in_force, bad, console)
-    if options.plot is not None:
-        from kv_action_router.reporting.calibration_plot import write_plot
+    try:
+        if options.plot is not None:
+            from kv_action_router.reporting.calibration_plot import write_plot
 
-        write_plot(results, in_force, options.risk, options.plot)
-    if options.write is not None:
-        _write(results, options.write)
+            write_plot(results, in_force, options.risk, options.plot)
+        if options.write is not None:
+            _write(results, in_force, options.write)
+    except OSError as error:
+        raise InputError("plot, write", "files that can be written", error) from error
     return 0 if all(result.recommended for result in results) else 1
 
 
@@ -107,9 +110,11 @@ def _plain(results: list[Calibration], in_force: dict[str, float], bad: int) -> 
     return plain
 
 
-def _write(results: list[Calibration], path: Path) -> None:
-    """Write what was recommended as parameters of the cache manager."""
-    found = [(r.scene, r.recommended.threshold) for r in results if r.recommended is not None]
+def _write(results: list[Calibration], in_force: dict[str, float], path: Path) -> None:
+    """Write thresholds as parameters of the cache manager; in force stays what was, else."""
+    found = [
+        (r.scene, r.recommended.threshold if r.recommended else in_force[r.scene]) for r in results
+    ]
     parameters = {
         "scene_names": [scene for scene, _ in found],
         # rounded up: never below what the log vouches for

@@ -61,6 +61,31 @@ def test_a_log_becomes_thresholds_a_plot_and_a_parameter_file(log: Path, tmp_pat
     assert 0.72 < values["scene_thresholds"][0] < 0.80
 
 
+def test_a_scene_that_nothing_is_recommended_for_keeps_its_threshold(
+    log: Path, tmp_path: Path
+) -> None:
+    """The parameter file replaces all thresholds, and ROS takes no empty list."""
+    strict = (
+        log.read_text()
+        .replace('"table"', '"shelf"')
+        .replace('"threshold": 0.6', '"threshold": 0.95')
+    )
+    lines = [line for line in strict.splitlines() if '"decision"' in line][:20]
+    parameters = tmp_path / "thresholds.yaml"
+
+    def written() -> dict[str, float]:
+        values = yaml.safe_load(parameters.read_text())["/**"]["cache_manager"]["ros__parameters"]
+        return dict(zip(values["scene_names"], values["scene_thresholds"], strict=True))
+
+    log.write_text(log.read_text() + "\n".join(lines))
+    assert call(str(log), "--write", str(parameters))[0] == 1
+    assert written()["shelf"] == 0.95
+    assert 0.72 < written()["table"] < 0.80
+    log.write_text("\n".join(lines))
+    assert call(str(log), "--write", str(parameters))[0] == 1
+    assert written() == {"shelf": 0.95}
+
+
 def test_json_is_json(log: Path) -> None:
     code, text = call(str(log), "--json")
     answer = json.loads(text)
@@ -77,7 +102,11 @@ def test_a_log_that_vouches_for_nothing_is_no_success(log: Path) -> None:
 
 
 def test_the_command_line_names_what_is_wrong(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["calibrate", str(tmp_path / "none.jsonl")]) == 1
     assert "kv_router: log must be a file that can be read" in capsys.readouterr().err
+    nowhere = tmp_path / "none" / "file"
+    for option in ("--plot", "--write"):
+        assert cli.main(["calibrate", str(log), option, str(nowhere)]) == 1
+        assert str(nowhere) in capsys.readouterr().err
