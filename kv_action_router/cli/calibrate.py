@@ -60,7 +60,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         if options.write is not None:
             _write(results, in_force, options.write)
     except OSError as error:
-        raise InputError("plot, write", "files that can be written", error) from error
+        raise InputError("plot, write", "files that can be written", str(error)) from error
     return 0 if all(result.recommended for result in results) else 1
 
 
@@ -121,4 +121,5 @@ def _write(results: list[Calibration], in_force: dict[str, float], path: Path) -
         "scene_thresholds": [math.ceil(threshold * 1e6) / 1e6 for _, threshold in found],
     }
     text = yaml.safe_dump({"/**": {"cache_manager": {"ros__parameters": parameters}}})
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"# Thresholds calibrated from a decision log.\n{text}", encoding="utf-8")

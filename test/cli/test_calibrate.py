@@ -106,7 +106,8 @@ def test_the_command_line_names_what_is_wrong(
 ) -> None:
     assert cli.main(["calibrate", str(tmp_path / "none.jsonl")]) == 1
     assert "kv_router: log must be a file that can be read" in capsys.readouterr().err
-    nowhere = tmp_path / "none" / "file"
     for option in ("--plot", "--write"):
-        assert cli.main(["calibrate", str(log), option, str(nowhere)]) == 1
-        assert str(nowhere) in capsys.readouterr().err
+        assert cli.main(["calibrate", str(log), option, str(log / "file.png")]) == 1
+        error = capsys.readouterr().err
+        assert "plot, write must be files that can be written, got" in error
+        assert str(log) in error
