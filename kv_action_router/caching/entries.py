@@ -110,8 +110,7 @@ class EntryTable:
         """
         slot = self.tasks.slots.get(entry_id)
         if slot is None:
-            near = self._nearest(entry_id)
-            raise EntryNotFoundError(f"entry_id must name an entry, got {entry_id}{near}")
+            raise EntryNotFoundError(f"entry_id must name an entry, got {entry_id}")
         entry = self.tasks.read(slot)
         if version is not None and entry.version != version:
             raise StaleVersionError(
@@ -275,11 +274,3 @@ class EntryTable:
         victim = self.tasks.read(slot)
         self.remove([victim.entry_id])
         return victim.entry_id, self.partitions[victim.partition]
-
-    def _nearest(self, entry_id: int) -> str:
-        if not self.tasks.slots:
-            return " (the cache is empty)"
-        known = np.fromiter(self.tasks.slots, dtype=np.int64)
-        count = min(3, len(known))
-        near = known[np.argpartition(np.abs(known - entry_id), count - 1)[:count]]
-        return " (near ids: " + ", ".join(str(name) for name in sorted(near.tolist())) + ")"

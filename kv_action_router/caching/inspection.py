@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from kv_action_router.caching.domains import Domains
 from kv_action_router.caching.entries import EntryTable
 from kv_action_router.caching.layers.task import NO_BEHAVIOR, TaskEntry
 from kv_action_router.caching.occupancy import NOTHING
+from kv_action_router.caching.readable import readable_entry, readable_ids
 from kv_action_router.contracts import (
     KEY_SIZE,
     ROBOT_SLICE,
@@ -20,11 +20,10 @@ from kv_action_router.contracts import (
     BehaviorValue,
     Float32Array,
 )
-from kv_action_router.errors import EntryNotFoundError, InputError
+from kv_action_router.errors import InputError
 
 LIST_DEFAULT = 100
 LIST_LIMIT = 1000
-_NEAR = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +93,7 @@ class Inspector:
         """
         with self._lock:
             asker = self._asker(domain)
-            slot = self._entries.tasks.slots.get(entry_id)
-            entry = None if slot is None else self._entries.tasks.read(slot)
-            if entry is None or not self._domains.may_read(asker, self._owner(entry)):
-                near = _near(entry_id, self._readable(asker, None, None))
-                raise EntryNotFoundError(
-                    f"entry_id must name an entry that domain {asker!r} may read, "
-                    f"got {entry_id} ({near})"
-                )
+            entry, _ = readable_entry(self._entries, self._domains, asker, entry_id)
             vector = np.zeros(KEY_SIZE, dtype=np.float32)
             vector[SUMMED_SLICE] = self._entries.tasks.key(entry.slot)
             robot = self._entries.partitions[entry.partition].robot
@@ -134,7 +126,10 @@ class Inspector:
         if not 0 <= limit <= LIST_LIMIT:
             raise InputError("limit", f"0 (= {LIST_DEFAULT}) to {LIST_LIMIT}", limit)
         with self._lock:
-            readable = self._readable(self._asker(domain), intent_id or None, subtask or None)
+            asker = self._asker(domain)
+            readable = readable_ids(
+                self._entries, self._domains, asker, intent_id or None, subtask or None
+            )
             behind = readable[np.searchsorted(readable, after, side="right") :]
             shown = behind[: limit or LIST_DEFAULT].tolist()
             tasks = self._entries.tasks
@@ -162,20 +157,6 @@ class Inspector:
     def _asker(self, domain: str) -> str:
         return self._domains.require(domain) if domain else self._domains.own
 
-    def _owner(self, entry: TaskEntry) -> str:
-        return self._entries.partitions[entry.partition].domain
-
-    def _readable(
-        self, asker: str, intent_id: str | None, subtask: str | None
-    ) -> npt.NDArray[np.int64]:
-        """Return the ids that a domain may read (n,), rising."""
-        numbers = [
-            number
-            for owner in self._domains.readable(asker)
-            for number in self._entries.partitions.find(owner, intent_id=intent_id, subtask=subtask)
-        ]
-        return np.sort(np.array(self._entries.ids(numbers), dtype=np.int64))
-
     def _info(self, entry: TaskEntry) -> EntryInfo:
         partition = self._entries.partitions[entry.partition]
         return EntryInfo(
@@ -193,11 +174,3 @@ class Inspector:
             # A decision may have used the entry since the clock was read.
             unused_for=max(0, self._entries.decisions - entry.last_used),
         )
-
-
-def _near(entry_id: int, known: npt.NDArray[np.int64]) -> str:
-    if not len(known):
-        return "it may read none"
-    asked = min(entry_id, np.iinfo(np.int64).max)
-    nearest = known[np.argsort(np.abs(known - asked), kind="stable")[:_NEAR]]
-    return "near ids: " + ", ".join(str(number) for number in sorted(nearest.tolist()))

@@ -8,6 +8,7 @@ from enum import IntEnum
 
 from kv_action_router.caching.domains import Domains, near
 from kv_action_router.caching.entries import EntryTable
+from kv_action_router.caching.readable import readable_entry
 from kv_action_router.caching.statistics import LayerCounters, Statistics
 from kv_action_router.errors import DomainError, EntryNotFoundError, InputError
 
@@ -97,12 +98,11 @@ class Invalidator:
         return self._entries.ids(self._entries.partitions.find(domain))
 
     def _entry(self, request: Invalidation, domain: str) -> int:
-        entry = self._entries.get(request.entry_id)
-        owner = self._entries.partitions[entry.partition].domain
+        _, owner = readable_entry(self._entries, self._domains, domain, request.entry_id)
         if owner != domain:
             raise DomainError(
-                f"entry_id must name an entry of domain {domain!r}, got {request.entry_id}, "
-                f"which is another domain's"
+                f"entry_id must name an entry of domain {domain!r}, got {request.entry_id} of "
+                f"{owner!r}, which is shared for reading only"
             )
         return request.entry_id
 

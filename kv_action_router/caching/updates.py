@@ -14,12 +14,12 @@ from kv_action_router.caching.key_index import prepare_key
 from kv_action_router.caching.layers.behavior import check_behavior
 from kv_action_router.caching.layers.execution import ExecutionLayer
 from kv_action_router.caching.partitions import Partition
+from kv_action_router.caching.readable import readable_entry
 from kv_action_router.caching.statistics import Statistics
 from kv_action_router.contracts import EntryUpdate, UpdateOperation
 from kv_action_router.errors import (
     DomainError,
     EntryInvalidError,
-    EntryNotFoundError,
     InputError,
 )
 
@@ -149,7 +149,7 @@ class Updates:
         return Applied(message, done.entry_id, done.version, evicted=victim)
 
     def _revise(self, update: EntryUpdate, domain: str) -> Applied:
-        owner = self._owner(update.entry_id, domain)
+        _, owner = readable_entry(self._entries, self._domains, domain, update.entry_id)
         if owner != domain:
             raise DomainError(
                 f"entry_id must name an entry of domain {domain!r}, got {update.entry_id} of "
@@ -168,7 +168,7 @@ class Updates:
         return Applied(message, entry.entry_id, entry.version)
 
     def _count(self, update: EntryUpdate, domain: str) -> Applied:
-        owner = self._owner(update.entry_id, domain)
+        _, owner = readable_entry(self._entries, self._domains, domain, update.entry_id)
         entry = self._entries.get(update.entry_id, update.entry_version)
         success = update.operation == UpdateOperation.SUCCESS
         if success:
@@ -200,17 +200,3 @@ class Updates:
             f"execution value version {value.version} ({value.provenance or update.reason})",
             execution_changed=True,
         )
-
-    def _owner(self, entry_id: int, domain: str) -> str:
-        """Return the domain of an entry that ``domain`` may read.
-
-        Raises:
-            EntryNotFoundError: there is none, or it is none of this domain's business.
-        """
-        entry = self._entries.get(entry_id)
-        owner = self._entries.partitions[entry.partition].domain
-        if not self._domains.may_read(domain, owner):
-            raise EntryNotFoundError(
-                f"entry_id must name an entry that domain {domain!r} may read, got {entry_id}"
-            )
-        return owner

@@ -47,8 +47,9 @@ def test_scopes(manager, request_: Invalidation, left: set[int], count: int) -> 
         (Invalidation(Scope.ALL, " \n"), InputError, "reason must be 1 to"),
         (Invalidation(Scope.ALL, "x" * 1001), InputError, "reason must be 1 to"),
         (Invalidation(0, "test"), InputError, "scope must be one of 1"),
-        (Invalidation(Scope.ENTRY, "test", entry_id=0), EntryNotFoundError, "near ids: 1, 2, 3"),
-        (Invalidation(Scope.ENTRY, "test", entry_id=3), DomainError, "another domain's"),
+        (Invalidation(Scope.ENTRY, "t", entry_id=0), EntryNotFoundError, r"\(near ids: 1, 2\)"),
+        (Invalidation(Scope.ENTRY, "t", entry_id=2**64 - 1), EntryNotFoundError, "near ids: 1, 2"),
+        (Invalidation(Scope.ENTRY, "t", entry_id=3), EntryNotFoundError, "may read, got 3"),
         (Invalidation(Scope.TASK, "test"), InputError, "intent_id"),
         (Invalidation(Scope.TASK, "t", intent_id="wpie"), EntryNotFoundError, "near names: wipe"),
         (Invalidation(Scope.LAYER, "t", layer="Task"), InputError, "task, behavior, execution"),
@@ -61,6 +62,13 @@ def test_bad_requests(manager, request_: Invalidation, error: type, message: str
         manager.invalidate(request_)
     assert set(manager.entries.tasks.slots) == {1, 2, 3}
     assert manager.execution_value().version == 1
+
+
+def test_a_shared_entry_is_not_thrown_away_by_its_reader(manager) -> None:
+    manager.set_isolation("r2", "r1", isolated=False)
+    with pytest.raises(DomainError, match="got 3 of 'r2', which is shared for reading only"):
+        manager.invalidate(Invalidation(Scope.ENTRY, "test", entry_id=3))
+    assert set(manager.entries.tasks.slots) == {1, 2, 3}
 
 
 def test_a_task_entry_without_behavior_is_filled_by_the_next_insertion(manager, build) -> None:

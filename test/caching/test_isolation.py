@@ -64,7 +64,8 @@ class Isolation(RuleBasedStateMachine):
         operation = UpdateOperation.SUCCESS if success else UpdateOperation.FAILURE
         try:
             self.manager.apply(self.build.update(operation, entry=entry, version=1, domain=domain))
-        except RouterError:
+        except RouterError as error:
+            self.names_what_may_be_read(domain, error)
             return
         assert self.may_read(domain, self.owner[entry])
 
@@ -74,7 +75,8 @@ class Isolation(RuleBasedStateMachine):
             self.manager.apply(
                 self.build.update(UpdateOperation.REVISE, entry=entry, version=1, domain=domain)
             )
-        except RouterError:
+        except RouterError as error:
+            self.names_what_may_be_read(domain, error)
             return
         assert self.owner[entry] == domain
         self.empty.discard(entry)
@@ -83,7 +85,8 @@ class Isolation(RuleBasedStateMachine):
     def invalidate_entry(self, domain: str, entry: int) -> None:
         try:
             self.manager.invalidate(Invalidation(Scope.ENTRY, "test", entry, domain=domain))
-        except RouterError:
+        except RouterError as error:
+            self.names_what_may_be_read(domain, error)
             return
         assert self.owner[entry] == domain
 
@@ -166,11 +169,16 @@ class Isolation(RuleBasedStateMachine):
             found = self.manager.inspector.entry(entry, reader)
         except RouterError as error:
             assert not allowed
-            near = re.findall(r"\d+", str(error).partition("near ids")[2])
-            assert all(self.may_read(reader, self.owner[int(number)]) for number in near)
+            self.names_what_may_be_read(reader, error)
             return
         assert allowed
         assert found.info.domain == self.owner[entry]
+
+    def names_what_may_be_read(self, reader: str, error: RouterError) -> None:
+        near = re.findall(r"\d+", str(error).partition("near ids")[2])
+        assert all(self.may_read(reader, self.owner[int(number)]) for number in near)
+        for name in set(NAMES) - {reader}:  # nor whose an entry is that it may not read
+            assert repr(name) not in str(error) or self.may_read(reader, name)
 
     def stored(self) -> set[int]:
         return set(self.manager.entries.tasks.slots)

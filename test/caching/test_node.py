@@ -337,7 +337,7 @@ def test_sharing_and_throwing_away(client: Client, build: Any) -> None:
             {"scope": scopes.SCOPE_ENTRY, "entry_id": 9, "domain": "r2", "reason": "x"},
             "near ids: 1",
         ),
-        ({"scope": scopes.SCOPE_ENTRY, "entry_id": 1, "reason": "test"}, "another domain's"),
+        ({"scope": scopes.SCOPE_ENTRY, "entry_id": 1, "reason": "test"}, "may read, got 1"),
         ({"scope": scopes.SCOPE_LAYER, "layer": "tsk", "reason": "test"}, "layer must be one of"),
     ):
         response = client.call(topics.INVALIDATE, **fields)
@@ -366,7 +366,7 @@ def test_updates_that_are_refused_are_reported(client: Client, build: Any) -> No
     event = client.until(
         "failure event", lambda: next((e for e in client.events if e.error_code == 201), None)
     )
-    assert "entry_id must name an entry, got 7 (the cache is empty)" in event.error_msg
+    assert "an entry that domain 'r1' may read, got 7 (it may read none)" in event.error_msg
 
 
 def test_execution_value_is_latched_kept_and_counted(client: Client, build: Any) -> None:

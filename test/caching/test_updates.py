@@ -152,12 +152,15 @@ class TestCompareAndSet:
                 )
             )
 
+    @pytest.mark.parametrize("entry", [0, 3, 2**63, 2**64 - 1])
     @pytest.mark.parametrize("operation", [SUCCESS, FAILURE, UpdateOperation.REVISE])
-    def test_unknown_entry_lists_near_ids(self, build, operation) -> None:
+    def test_unknown_entry_lists_near_ids(self, build, operation, entry: int) -> None:
         manager = build.manager()
         manager.apply(build.update())
         with pytest.raises(EntryNotFoundError, match="near ids: 1"):
-            manager.apply(build.update(operation, entry=3, version=1))
+            manager.apply(build.update(operation, entry=entry, version=1))
+        with pytest.raises(EntryNotFoundError, match="it may read none"):
+            manager.apply(build.update(operation, entry=entry, version=1, domain="r2"))
 
     def test_a_success_of_an_old_version_says_nothing_of_the_new_one(self, build) -> None:
         manager = build.manager()
