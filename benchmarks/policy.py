@@ -87,7 +87,9 @@ class Watch:
         return float(np.sqrt(np.mean(third**2)))
 
     def _step(self, samples: Samples) -> None:
-        self._positions.append(np.array(self._episode.injection.controller.set_point.position))
+        set_point = self._episode.injection.controller.set_point
+        if set_point.last_ns:  # before the first tick it is nowhere
+            self._positions.append(np.array(set_point.position))
         awaiting = self._episode.synthesis.synthesizer.tasks.stack.awaiting
         if awaiting and not self._asked_ns:
             self._asked_ns = samples.now_ns
