@@ -124,11 +124,10 @@ class Updates:
             raise EntryInvalidError(f"entry_id must be 0 to insert, got {update.entry_id}")
         behavior = check_behavior(update.behavior, self._entries.behaviors.size)
         intent = update.decision.intent_id
-        for field, name in (("intent_id", intent), ("subtask", behavior.subtask)):
-            if not 0 < len(name) <= NAME_LIMIT:
-                raise EntryInvalidError(
-                    f"{field} must have 1 to {NAME_LIMIT} characters, got {len(name)}"
-                )
+        if not 0 < len(intent) <= NAME_LIMIT:
+            raise EntryInvalidError(
+                f"intent_id must have 1 to {NAME_LIMIT} characters, got {len(intent)}"
+            )
         key = prepare_key(update.vector)
         self._domains.register(domain, "decision.domain")
         partition = Partition(domain, update.decision.encoder_id, intent, behavior.subtask, -1)

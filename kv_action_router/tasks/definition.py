@@ -26,6 +26,7 @@ from kv_action_router.tasks.stages import (
     TimedOutput,
     TipGoal,
 )
+from kv_action_router.tasks.subtask import why_no_subtask
 
 __all__ = [
     "ConfigurationGoal",
@@ -165,7 +166,7 @@ def _stage(data: Any, place: str) -> StageDefinition:
         raise TaskDefinitionError(f"{place}: end and failure must have other names than {both}")
     return StageDefinition(
         name=text(data, "name", place),
-        subtask=text(data, "subtask", place),
+        subtask=_subtask(data, place),
         goal=goal,
         end=end,
         failure=failure,
@@ -182,6 +183,13 @@ def _stage(data: Any, place: str) -> StageDefinition:
         outputs=_outputs(data.get("outputs"), place),
         execution=parse_execution(data.get("execution"), place),
     )
+
+
+def _subtask(data: Any, place: str) -> str:
+    name = text(data, "subtask", place)
+    if why := why_no_subtask(name):
+        raise TaskDefinitionError(f"{place}: subtask must {why}")
+    return name
 
 
 def _outputs(data: Any, place: str) -> tuple[TimedOutput, ...]:

@@ -81,6 +81,7 @@ def test_a_path_is_judged_where_its_stage_says_so() -> None:
         ("timeout", float("nan"), "timeout must be a finite number"),
         ("stage", [], "got 'stage'; did you mean 'stages'"),
         ("stages.0.subtask", ..., "stage 'go': subtask must be a text"),
+        ("stages.0.subtask", "go", "stage 'go': subtask must be a name with its version, .* 'go'"),
         ("stages.0.end", [], "stage 'go': end must hold at least one condition"),
         ("stages.0.end.0.signal", "force", "stage 'go': end.*signal must be a known name"),
         ("stages.0.goal", {}, "must hold one of target_offset, tip_offset"),

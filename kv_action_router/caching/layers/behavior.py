@@ -12,6 +12,7 @@ from kv_action_router.caching.layers.slots import SlotPool
 from kv_action_router.caching.partitions import Numbered
 from kv_action_router.contracts import BehaviorValue, FloatArray, Pose
 from kv_action_router.errors import EntryInvalidError
+from kv_action_router.tasks.subtask import why_no_subtask
 
 LARGEST_DEGREE = 9
 _NOWHERE = -1  # place of a slot that was never written
@@ -216,7 +217,8 @@ def check_behavior(value: BehaviorValue | None, size: BehaviorSize) -> BehaviorV
 
 
 def _check_names(value: BehaviorValue, size: BehaviorSize) -> None:
-    _require(bool(value.subtask), "subtask", "a name with its version", value.subtask)
+    if why := why_no_subtask(value.subtask):
+        raise EntryInvalidError(f"behavior.subtask must {why}")
     columns = value.dimensions
     _require(
         0 < len(columns) <= size.dimensions,

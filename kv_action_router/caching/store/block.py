@@ -23,6 +23,7 @@ from kv_action_router.caching.store.record import (
 )
 from kv_action_router.contracts import SUMMED_SLICE, Float32Array, FloatArray
 from kv_action_router.errors import EntryInvalidError, RouterError
+from kv_action_router.tasks.subtask import why_no_subtask
 
 NAME_LIMIT = 256
 LARGEST_ID = 2**62
@@ -74,12 +75,12 @@ def check_layout(layout: Layout, size: BehaviorSize) -> None:
         RouterError: naming the field, the limit and the value.
     """
     check_name("domain", layout.domain)
-    for field in ("intent_id", "subtask"):
-        name = getattr(layout, field)
-        if not 0 < len(name) <= NAME_LIMIT:
-            raise EntryInvalidError(
-                f"{field} must have 1 to {NAME_LIMIT} characters, got {len(name)}"
-            )
+    if not 0 < len(layout.intent_id) <= NAME_LIMIT:
+        raise EntryInvalidError(
+            f"intent_id must have 1 to {NAME_LIMIT} characters, got {len(layout.intent_id)}"
+        )
+    if why := why_no_subtask(layout.subtask):
+        raise EntryInvalidError(f"subtask must {why}")
     if layout.dimensions or layout.points or layout.degree or layout.has_target:
         check_behavior(layout.example(), size)
 

@@ -124,6 +124,7 @@ def test_what_is_plainly_good_passes_the_checks(build, seed: int, count: int) ->
         ({"domain": ""}, "domain must"),
         ({"intent_id": ""}, "intent_id must"),
         ({"subtask": "x" * 257}, "subtask must"),
+        ({"subtask": "touch_approach"}, "subtask must be a name with its version"),
         ({"dimensions": ("a/position", "b/position", "a/position")}, "without repetition"),
         ({"dimensions": ("a",)}, "joint/interface"),
         ({"points": 0}, "at least one point"),
