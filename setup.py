@@ -48,6 +48,7 @@ setup(
             "actuator_injector = kv_action_router.injection.node:main",
             "failure_monitor = kv_action_router.monitoring.node:main",
             "simulation = kv_action_router.simulation.node:main",
+            "camera = kv_action_router.ros.simulated_camera:main",
             "soft_stages = kv_action_router.ros.composition:main",
             "fault_proxy = kv_action_router.ros.fault_proxy:main",
             "kv_router = kv_action_router.cli.main:main",

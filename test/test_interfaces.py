@@ -145,7 +145,7 @@ def test_the_running_system_has_these_ends(
         for info in infos:
             # Polled readers live on a helper of their node.
             name = re.sub(r"^_(.*)_streams$", r"\1", info.node_name)
-            names.add("driver" if name == "simulation" else name)
+            names.add("driver" if name in ("simulation", "camera") else name)
         return names
 
     def differences() -> list[str]:

@@ -218,7 +218,7 @@ def connected(namespace: str, timeout: float) -> Iterator[CacheClient]:
         ConfigError: ``ROS_DOMAIN_ID`` is no domain.
         RouterError: the namespace is none.
     """
-    check_domain_id()
+    warning = check_domain_id()
     context = rclpy.Context()
     rclpy.init(args=[], context=context)
     executor = SingleThreadedExecutor(context=context)
@@ -227,6 +227,8 @@ def connected(namespace: str, timeout: float) -> Iterator[CacheClient]:
             node = rclpy.create_node("kv_router", namespace=namespace, context=context)
         except rclpy.exceptions.InvalidNamespaceException as error:
             raise RouterError(f"namespace must be one, got {namespace!r}: {error}") from error
+        if warning:
+            node.get_logger().warning(warning)
         executor.add_node(node)
         yield CacheClient(node, executor, timeout)
         executor.remove_node(node)

@@ -21,7 +21,7 @@ from kv_action_router.ros.conversions.entries import (
 )
 from kv_action_router.srv import InvalidateCache, QueryCache
 
-CONDITION_PREFIX = "condition"  # how reasons begin that the monitor gives
+CONDITION_PREFIX = "condition:"  # how reasons begin that the monitor gives
 _QUERY_FIELDS = tuple(
     set(QueryCache.Response.get_fields_and_field_types()) - {"success", "message", "miss_reason"}
 )

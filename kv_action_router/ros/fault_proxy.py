@@ -27,7 +27,7 @@ from kv_action_router.ros.altered_messages import altered
 from kv_action_router.ros.bytes_publisher import BytesPublisher
 from kv_action_router.ros.process import run
 from kv_action_router.ros.streams import DataLoop, DataPlane, LatestReader
-from kv_action_router.ros.system import SIMULATION, Process, System
+from kv_action_router.ros.system import CAMERA, SIMULATION, Process, System
 from kv_action_router.ros.topics import Topic
 from kv_action_router.simulation.faulty_link import FaultyLink, fault_of
 
@@ -44,8 +44,8 @@ WRITERS = {
         (topics.WRENCH, SIMULATION),
         (topics.IMU, SIMULATION),
         (topics.DRIVE_STATE, SIMULATION),
-        (topics.COLOR_IMAGE, SIMULATION),
-        (topics.DEPTH_IMAGE, SIMULATION),
+        (topics.COLOR_IMAGE, CAMERA),
+        (topics.DEPTH_IMAGE, CAMERA),
         (topics.TASK_KEY, "task_key_encoder"),
         (topics.OBSTACLE_SPHERES, "task_key_encoder"),
         (topics.CACHE_MATCH, "cache_manager"),

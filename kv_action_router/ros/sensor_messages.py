@@ -16,7 +16,7 @@ from geometry_msgs.msg import Point, Pose, WrenchStamped
 from sensor_msgs.msg import CameraInfo, Image, Imu, JointState
 
 from kv_action_router.contracts import FloatArray
-from kv_action_router.msg import DriveState, SimulationTruth
+from kv_action_router.msg import DriveState, SceneState, SimulationTruth
 from kv_action_router.ros.wire import FieldWriter
 
 _STAMP = ("header.stamp.sec", "header.stamp.nanosec")
@@ -120,6 +120,23 @@ def camera_info_writer(width: int, height: int, matrix: FloatArray, frame_id: st
     message.r = np.eye(3).ravel()
     message.p = np.hstack([matrix, np.zeros((3, 1))]).ravel()
     return FieldWriter(CameraInfo, _STAMP, message)
+
+
+def scene_writer(joints: int, things: int, lights: int, frame_id: str) -> FieldWriter:
+    """Return a writer of a scene's state.
+
+    It takes the stamp, positions of the joints [rad] (n,), positions [m] (3 m,) and quaternions
+    w, x, y, z (4 m,) of things, colors of lamps (3 l,) and half sizes of the box [m] (3,).
+    """
+    message = SceneState(
+        joints=[0.0] * joints,
+        positions=[0.0] * 3 * things,
+        orientations=[0.0] * 4 * things,
+        lights=[0.0] * 3 * lights,
+    )
+    message.header.frame_id = frame_id
+    fields = ("joints", "positions", "orientations", "lights", "box")
+    return FieldWriter(SceneState, (*_STAMP, *fields), message)
 
 
 def pose_message(position: FloatArray, yaw: float = 0.0) -> Pose:

@@ -18,6 +18,7 @@ from kv_action_router.ros.sensor_messages import (
     image_writer,
     imu_writer,
     joint_state_writer,
+    scene_writer,
     stamp_of,
     wrench_writer,
 )
@@ -96,6 +97,41 @@ class RobotPublishers:
             self._drive_publisher,
         ):
             publisher.close()
+
+
+class ScenePublisher:
+    """What a simulated camera makes its images from. One thread may use it."""
+
+    def __init__(self, node: Node, joints: int, things: int, lights: int) -> None:
+        """Create the publisher for so many joints, things that are put somewhere, and lamps."""
+        self._writer = scene_writer(joints, things, lights, BASE_FRAME)
+        self._publisher = BytesPublisher(node, topics.SCENE_STATE)
+
+    def publish(
+        self,
+        stamp_ns: int,
+        joints: FloatArray,
+        positions: FloatArray,
+        orientations: FloatArray,
+        lights: npt.NDArray[np.floating[Any]],
+        box: FloatArray,
+    ) -> None:
+        """Publish where everything is.
+
+        Args:
+            stamp_ns: of the instant [ns].
+            joints: positions [rad] (n,).
+            positions: of the things [m] (m, 3).
+            orientations: of the things, quaternions w, x, y, z (m, 4).
+            lights: red, green, blue of each lamp (l, 3).
+            box: half sizes of the box [m] (3,).
+        """
+        flat = positions.ravel(), orientations.ravel(), lights.ravel().astype(float)
+        self._publisher.publish(self._writer.write((*stamp_of(stamp_ns), joints, *flat, box)))
+
+    def close(self) -> None:
+        """Destroy the publisher; the thread that uses this must have ended."""
+        self._publisher.close()
 
 
 class ImagePublishers:

@@ -24,6 +24,7 @@ PACKAGE = "kv_action_router"
 SOFT_STAGES = ("task_key_encoder", "cache_manager", "behavior_synthesizer", "failure_monitor")
 INJECTOR = "actuator_injector"
 SIMULATION = "simulation"
+CAMERA = "camera"  # of the simulation; no priority: who reads the images comes first
 # What is nearer to the motor comes first. Two cores that are busy with all of it run into the
 # kernel's throttle (95 % of each second): config/small_computer.yaml is for those.
 PRIORITIES = {
@@ -35,7 +36,7 @@ PRIORITIES = {
     "failure_monitor": 15,  # short rounds: behind the encoder's long ones it would pass for dead
     "task_key_encoder": 10,
 }
-RECEIVES_OR_SENDS_IMAGES = frozenset((SIMULATION, "task_key_encoder"))
+RECEIVES_OR_SENDS_IMAGES = frozenset((CAMERA, "task_key_encoder"))
 HEARTBEAT_PRIORITY = 55  # a busy node is not a dead one
 
 
@@ -182,6 +183,7 @@ def _arm(robot: str, arguments: Arguments) -> System:
     if arguments.sim:
         priority = PRIORITIES[SIMULATION] if arguments.realtime else 0
         processes.append(process(SIMULATION, (SIMULATION,), scheduling_priority=priority))
+        processes.append(process(CAMERA, (CAMERA,)))
     processes.append(
         stage(
             INJECTOR,

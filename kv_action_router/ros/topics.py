@@ -29,6 +29,7 @@ from kv_action_router.msg import (
     Heartbeat,
     LoopStatistics,
     ObstacleSpheres,
+    SceneState,
     SimulationTruth,
     StageCondition,
     Stop,
@@ -112,6 +113,7 @@ POSITION_COMMAND = Topic("position_controller/commands", Float64MultiArray, qos.
 FAULT = Topic("fault_proxy/fault", String, qos.event)
 BLOCKED_JOINT = Topic("simulation/blocked_joint", String, qos.event)
 SIMULATION_TRUTH = Topic("simulation/truth", SimulationTruth, qos.event)
+SCENE_STATE = Topic("simulation/scene", SceneState, qos.driver)
 
 EXECUTE_TASK = Service("execute_task", ExecuteTask, "behavior_synthesizer")
 INTERRUPT = Service("behavior_synthesizer/interrupt", InterruptExecution, "behavior_synthesizer")

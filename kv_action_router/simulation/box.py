@@ -129,6 +129,11 @@ class Box:
             self.contact_steps += 1
             self.touched_by = self.touched_by or touched
 
+    @property
+    def half_size(self) -> FloatArray:
+        """Half its sizes [m] (3,); a view."""
+        return self._model.geom_size[self._geom]
+
     def _state(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         data, mocap = self._data, self._mocap
         size = self._model.geom_size[self._geom].copy()

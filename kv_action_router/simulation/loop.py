@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Protocol
 
 from kv_action_router import realtime
-from kv_action_router.simulation.camera import Snapshot
 from kv_action_router.simulation.config import SimulationConfig
 from kv_action_router.simulation.connector import Connector
 from kv_action_router.simulation.pacing import Pace, Rate, RealTimeFactor
@@ -38,7 +37,7 @@ class Outputs(Protocol):
     def drives(self, plant: Plant, stamp_ns: int) -> None:
         """Drive states are due; temperatures are up to date."""
 
-    def image(self, snapshot: Snapshot) -> None:
+    def scene(self, plant: Plant, stamp_ns: int) -> None:
         """An image is due."""
 
     def contact(self, contact: Contact, factor: float, stamp_ns: int) -> None:
@@ -128,7 +127,7 @@ class PhysicsLoop:
 
     def _run(self) -> None:
         if self._priority > 0:
-            # Robot and camera are hardware: the whole process, the physics above its rendering.
+            # A robot is hardware.
             refusal = realtime.schedule_process(self._priority)
             realtime.schedule_thread(self._priority + 1)
             if refusal:
@@ -170,7 +169,7 @@ class PhysicsLoop:
             plant.connector.let_go = False
             outputs.plug(plant.connector, self.factor, stamp)
         if self._camera_rate is not None and self._camera_rate.due(steps):
-            outputs.image(Snapshot.of(plant.data, stamp))
+            outputs.scene(plant, stamp)
         stopped = plant.drives.stopped
         if self._drive_rate.due(steps) or stopped is not self._drives_stopped:
             self._drives_stopped = stopped  # whoever commands them must know at once

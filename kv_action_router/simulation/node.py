@@ -1,7 +1,7 @@
 """The node ``simulation``: robot, sensors and scene in the place of a driver.
 
-Publishers: ``joint_states``, ``wrench``, ``imu``, ``drive_state``, ``camera/color/image_raw``,
-``camera/depth/image_rect_raw``, ``camera/color/camera_info``, ``simulation/truth``.
+Publishers: ``joint_states``, ``wrench``, ``imu``, ``drive_state``, ``simulation/truth``, and
+``simulation/scene``, from which the node ``camera`` makes images.
 Subscriptions: ``effort_controller/commands``, ``velocity_controller/commands``,
 ``position_controller/commands`` (polled by the physics loop), ``horn``,
 ``simulation/blocked_joint``.
@@ -12,7 +12,6 @@ Parameters: ``simulation/config.py``.
 from __future__ import annotations
 
 import gc
-import os
 import sys
 import time
 import traceback
@@ -34,18 +33,16 @@ from kv_action_router.ros.process import run
 from kv_action_router.ros.sensor_messages import pose_message, truth_message
 from kv_action_router.ros.sensor_publishers import (
     BASE_FRAME,
-    ImagePublishers,
     RobotPublishers,
+    ScenePublisher,
     create,
 )
 from kv_action_router.ros.streams import DataPlane
-from kv_action_router.simulation.camera import Camera, CameraModel, Snapshot, to_millimeters
 from kv_action_router.simulation.config import SimulationConfig
 from kv_action_router.simulation.connector import Connector
 from kv_action_router.simulation.loop import PhysicsLoop
 from kv_action_router.simulation.placement import Reach, TargetPlacement
 from kv_action_router.simulation.plant import Plant
-from kv_action_router.simulation.render import RenderThread
 from kv_action_router.simulation.screw import Screw
 from kv_action_router.simulation.sensors import (
     DriveSensors,
@@ -57,7 +54,7 @@ from kv_action_router.simulation.truth import Contact
 
 
 class SimulationNode(Node):
-    """Threads: ``physics`` owns the plant, ``camera`` renders, the executor serves requests.
+    """Threads: ``physics`` owns the plant, the executor serves requests.
 
     Invariant: between :meth:`start` and :meth:`shut_down` only the physics thread touches the
     plant.
@@ -82,12 +79,7 @@ class SimulationNode(Node):
         self._drive_sensors = DriveSensors(config, len(names))
         self._imu_sensor = ImuSensor(model, data, config, generator)
         self._outputs = RobotPublishers(self, names, config.acceleration_noise, config.gyro_noise)
-        view = CameraModel.of(config)
-        size = (view.height, view.width)
-        self._images = ImagePublishers(
-            self, config.color_encoding, config.depth_encoding, size, view.matrix
-        )
-        self._millimeters = np.zeros(size, np.uint16) if config.depth_encoding == "16UC1" else None
+        self._scene = ScenePublisher(self, model.nq, model.nmocap, model.nlight)
         self._truth_publisher = create(self, topics.SIMULATION_TRUTH)
 
         self._plane = DataPlane(self)
@@ -109,11 +101,6 @@ class SimulationNode(Node):
         self._on_wall_clock = not self.get_parameter("use_sim_time").value
         self._loop = PhysicsLoop(self.plant, config, self, self._failed)
         BoxService(self, self.plant, self._loop.call)
-        self._renderer = (
-            RenderThread(self.plant.model, config, self._publish_images, self._failed)
-            if config.camera_rate
-            else None
-        )
 
     def _on_blocked_joint(self, message: Any) -> None:
         def block() -> None:
@@ -125,13 +112,7 @@ class SimulationNode(Node):
         self._loop.call(block)
 
     def start(self) -> None:
-        """Start camera and physics.
-
-        Raises:
-            SimulationError: images cannot be rendered here.
-        """
-        if self._renderer is not None:
-            self._renderer.start()
+        """Start the physics."""
         gc.collect()
         gc.freeze()  # what lives until the end needs no visits by the collector
         self._loop.start()
@@ -141,13 +122,11 @@ class SimulationNode(Node):
         )
 
     def shut_down(self, reason: str) -> None:
-        """Leave both threads, the streams and the data plane."""
+        """Leave the thread, the streams and the data plane."""
         self.get_logger().info(f"{reason}: simulated time was {self.plant.time:.1f} s")
         self._loop.stop()
-        if self._renderer is not None:
-            self._renderer.stop()
         self._outputs.close()
-        self._images.close()
+        self._scene.close()
         self._plane.destroy()
 
     # --- outputs of the physics loop; on its thread ---------------------------------------
@@ -209,10 +188,11 @@ class SimulationNode(Node):
             )
         self._was_braked = drives.braked
 
-    def image(self, snapshot: Snapshot) -> None:
-        """Have an image rendered."""
-        if self._renderer is not None:
-            self._renderer.submit(snapshot)
+    def scene(self, plant: Plant, stamp_ns: int) -> None:
+        """Publish what an image is made from."""
+        data, lights = plant.data, plant.model.light_diffuse
+        places = data.mocap_pos, data.mocap_quat
+        self._scene.publish(stamp_ns, data.qpos, *places, lights, plant.box.half_size)
 
     def contact(self, contact: Contact, factor: float, stamp_ns: int) -> None:
         """Publish where the target was touched."""
@@ -259,10 +239,9 @@ class SimulationNode(Node):
 
     def behind(self, factor: float, lost: float) -> None:
         """Say that the simulation falls behind."""
-        skipped = self._renderer.skipped if self._renderer is not None else 0
         self.get_logger().warning(
             f"falls behind real time: factor {factor:.2f} over the last second, {lost:.2f} s lost "
-            f"and {skipped} images skipped since the start",
+            "since the start",
             throttle_duration_sec=5.0,
         )
 
@@ -270,15 +249,6 @@ class SimulationNode(Node):
         self.get_logger().error(
             "".join(traceback.format_exception(error)), throttle_duration_sec=1.0
         )
-
-    # --- the camera's thread ----------------------------------------------------------------
-
-    def _publish_images(self, camera: Camera, snapshot: Snapshot) -> None:
-        depth: Any = camera.depth
-        if self._millimeters is not None:
-            to_millimeters(camera.depth, self._millimeters)
-            depth = self._millimeters
-        self._images.publish(snapshot.stamp_ns, camera.color, depth)
 
     # --- requests; on the executor ------------------------------------------------------------
 
@@ -339,8 +309,7 @@ def _make_nodes() -> list[Node]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM; return the exit code."""
-    os.environ.setdefault("LP_NUM_THREADS", "1")  # the software renderer leaves a core to others
-    sys.setswitchinterval(0.0002)  # the camera's Python must not hold up the physics for 5 ms
+    sys.setswitchinterval(0.0002)  # requests must not hold up the physics for 5 ms
     return run(_make_nodes, arguments)
 
 

@@ -68,7 +68,7 @@ def insert(client: CacheClient, **changes: Any) -> Any:
     return client.call(topics.INSERT_ENTRY, **{**fields, **changes})
 
 
-def test_every_answer(manager: Any) -> None:
+def test_every_answer(manager: Any, wait_until: Callable[..., Any]) -> None:
     with connected(NAMESPACE, PATIENCE_S) as client:
         assert client.entries("", "", "", 0, 0) == {"entries": [], "remaining": 0}
         done = insert(client)
@@ -81,7 +81,7 @@ def test_every_answer(manager: Any) -> None:
         counters = client.statistics()
         assert {row["layer"] for row in counters["layers"]} == {"task", "behavior", "execution"}
         assert counters["match_time_p99_us"] is None  # no key has come
-        entries_are_thrown_away(client)
+        entries_are_thrown_away(client, wait_until)
     assert manager.running
 
 
@@ -119,14 +119,21 @@ def domains_are_shared(client: CacheClient) -> None:
     assert "it may read none" in refusal(lambda: client.entry(1, "7bot"))
 
 
-def entries_are_thrown_away(client: CacheClient) -> None:
+def entries_are_thrown_away(client: CacheClient, wait_until: Callable[..., Any]) -> None:
     """With a reason, and by a scope that there is."""
     assert "reason must be" in refusal(lambda: client.invalidate("all", " "))
     assert "near names: touch" in refusal(lambda: client.invalidate("task", "x", intent_id="toch"))
     assert "layer must be one of" in refusal(lambda: client.invalidate("layer", "x", layer="tsk"))
-    assert client.invalidate("entry", "gripper changed", entry_id=1)["count"] == 1
+    assert client.invalidate("entry", "Conditions have changed", entry_id=1)["count"] == 1
     assert client.invalidate("all", "moved") == {"message": "1 thrown away: moved", "count": 1}
     assert client.invalidate("domain", "again", domain="r1")["count"] == 0
+
+    def counted() -> bool:  # people's reasons, whatever they begin with
+        layers = client.statistics()["layers"]
+        causes = [(row["invalidations_request"], row["invalidations_condition"]) for row in layers]
+        return (2, 0) in causes
+
+    wait_until(counted, PATIENCE_S, "the count by cause")
 
 
 def insertions_are_refused(client: CacheClient) -> None:
@@ -177,3 +184,11 @@ def test_nobody_is_seen(ros_domain_id: int, capsys: pytest.CaptureFixture[str]) 
     assert main(["statistics", "--timeout", "0.2"]) == 1
     error = capsys.readouterr().err
     assert f"no cache manager is seen in ROS domain {ros_domain_id}" in error
+
+
+def test_a_high_domain_is_warned_of(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ROS_DOMAIN_ID", "102")
+    assert main(["statistics", "--timeout", "0.1"]) == 1
+    assert "ROS_DOMAIN_ID is 102: above 101" in capfd.readouterr().err

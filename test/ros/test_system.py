@@ -21,6 +21,7 @@ FIVE = {
     "actuator_injector",
     "failure_monitor",
 }
+SIMULATED = {"simulation", "camera"}
 
 
 def nodes(system: System) -> set[str]:
@@ -31,16 +32,22 @@ def by_name(system: System, name: str) -> Process:
     return next(process for process in system.processes if process.name == name)
 
 
-def test_the_default_system_is_five_processes_and_a_simulation():
+def test_the_default_system_is_five_processes_and_a_simulated_robot_and_camera():
     system = parse(["ur5e"])
-    assert {process.name for process in system.processes} == FIVE | {"simulation"}
+    assert {process.name for process in system.processes} == FIVE | SIMULATED
     assert system.command_writers == {"effort_controller/commands": "actuator_injector"}
+
+
+def test_the_camera_renders_behind_everything_that_is_in_a_hurry():
+    system = parse(["ur5e"])
+    in_a_hurry = {p.name for p in system.processes if p.parameters.get("scheduling_priority")}
+    assert in_a_hurry == (FIVE | SIMULATED) - {"camera"}
 
 
 def test_composed_has_the_same_nodes_in_fewer_processes():
     system = parse(["ur5e", "composed:=true"])
-    assert nodes(system) == FIVE | {"simulation"}
-    assert {p.name for p in system.processes} == {"simulation", "actuator_injector", "soft_stages"}
+    assert nodes(system) == FIVE | SIMULATED
+    assert {p.name for p in system.processes} == SIMULATED | {"actuator_injector", "soft_stages"}
 
 
 def test_a_real_robot_has_no_simulation_and_gets_no_commands_unasked():
@@ -94,8 +101,8 @@ def test_the_command_line_says_what_is_wrong_and_exits_with_2(capsys):
 def test_show_prints_the_commands_of_several_robots(capsys):
     assert main(["ur5e", "namespace:=r1", "--", "ur5e", "namespace:=r2", "--show"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 12
-    assert sum("__ns:=/r2" in line for line in lines) == 6
+    assert len(lines) == 14
+    assert sum("__ns:=/r2" in line for line in lines) == 7
 
 
 def test_help_describes_every_argument(capsys):
@@ -161,7 +168,7 @@ def test_nodes_without_images_do_without_shared_memory():
     system = parse(["ur5e"])
     for process in system.processes:
         profiles = [Path(path).name for path in process.environment.values()]
-        with_images = process.name in ("simulation", "task_key_encoder")
+        with_images = process.name in ("camera", "task_key_encoder")
         assert profiles == ([] if with_images else ["fastdds_udp.xml"])
     composed = by_name(parse(["ur5e", "composed:=true"]), "soft_stages")
     assert composed.environment == {}

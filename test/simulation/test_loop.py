@@ -52,7 +52,7 @@ def test_streams_come_in_proportion(robot: RobotModel) -> None:
     assert abs(counts["wrench"] - 0.5 * counts["joints"]) <= 1.0
     assert abs(counts["imu"] - 0.2 * counts["joints"]) <= 1.0
     assert abs(counts["drives"] - 0.1 * counts["joints"]) <= 1.0
-    assert abs(counts["image"] - 0.06 * counts["joints"]) <= 1.0
+    assert abs(counts["scene"] - 0.06 * counts["joints"]) <= 1.0
 
 
 def test_a_failing_output_is_reported_and_the_loop_goes_on(robot: RobotModel) -> None:

@@ -1,4 +1,4 @@
-"""The node ``simulation`` as a real process over DDS."""
+"""The nodes ``simulation`` and ``camera`` as real processes over DDS."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SENSORS = (
 
 
 class Simulation:
-    """The node's process and a client beside it."""
+    """The simulation's process and a client beside it."""
 
     def __init__(self, process: Any, context: Any) -> None:
         self.process = process
@@ -121,6 +121,7 @@ class Simulation:
 
 @pytest.fixture
 def simulation(spawn: Callable[..., Any], ros: Any) -> Iterator[Simulation]:
+    spawn("kv_action_router.ros.simulated_camera")
     one = Simulation(spawn("kv_action_router.simulation.node"), ros)
     try:
         one.wait_until_connected()
