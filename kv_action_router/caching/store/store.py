@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import sqlite3
 import time
@@ -39,11 +40,14 @@ class CacheStore:
     def __init__(self, path: Path) -> None:
         """Open the file at a path, made if need be with its folder.
 
+        A link is followed first: lock, log and what is kept aside stand beside the file itself, so
+        two ways to one file meet in one lock.
+
         Raises:
             StoreInUseError: another process has it.
             StoreError: not even memory can be had.
         """
-        self.path = path
+        path = self.path = Path(os.path.realpath(path))
         self._lock: FileLock | None = None
         self._writer: Writer | None = None
         self._loaded = 0

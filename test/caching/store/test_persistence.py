@@ -147,6 +147,36 @@ def test_a_second_manager_is_told_who_has_the_file(bench) -> None:
     assert len(bench.start().entries) == 1
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_link_leads_to_the_file_and_to_its_lock(bench, tmp_path: Path, whole: bool) -> None:
+    bench.filled(3)
+    link = tmp_path / "elsewhere" / "link.sqlite3"
+    link.parent.mkdir()
+    link.symlink_to(bench.path)
+    if not whole:
+        bench.path.write_bytes(b"no database")
+    store = CacheStore(link)
+    assert store.path == bench.path.resolve()
+    with pytest.raises(StoreInUseError, match=f"in use by pid {os.getpid()}"):
+        CacheStore(bench.path)
+    assert sum(len(rows) for rows in store.rows()) == (3 if whole else 0)
+    store.close()
+    assert link.is_symlink()
+    assert schema.connect(bench.path).execute("SELECT count(*) FROM entry").fetchone()[0] == (
+        3 if whole else 0
+    )
+
+
+def test_a_link_that_leads_nowhere_keeps_the_cache_in_memory(bench, tmp_path: Path) -> None:
+    loop = tmp_path / "loop.sqlite3"
+    loop.symlink_to(loop)
+    manager = bench.start(loop)
+    assert not manager.statistics().store.stored
+    assert "loop.sqlite3" in bench.told
+    bench.insert(manager, 1)
+    assert bench.hits(manager, 1)
+
+
 def test_what_exceeds_the_capacity_is_kept_aside(bench) -> None:
     manager = bench.start()
     ids = [bench.insert(manager, number) for number in range(8)]
