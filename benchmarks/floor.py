@@ -29,10 +29,10 @@ from kv_action_router.reporting.bounds import Bound, at
 from kv_action_router.reporting.statistics import share_of
 from kv_action_router.ros.arguments import Arguments
 from kv_action_router.ros.supervisor import Supervisor
-from kv_action_router.ros.system import INJECTOR, PRIORITIES, SIMULATION, SYSTEMS, System
+from kv_action_router.ros.system import CAMERA, INJECTOR, PRIORITIES, SIMULATION, SYSTEMS, System
 
 NODES = {
-    "source": SIMULATION,
+    "source": CAMERA,
     "encoder": "task_key_encoder",
     "manager": "cache_manager",
     "synthesizer": "behavior_synthesizer",
@@ -49,7 +49,9 @@ def system_of(cycles: int, output: Path, *, composed: bool) -> System:
     processes = []
     for roles in groups:
         node = "soft_stages" if len(roles) > 1 else NODES[roles[0]]
-        arguments = ["--priority", str(PRIORITIES[node]), "--output", str(output)]
+        # The source is a camera's driver: it sends on time, which the simulation's camera need not.
+        priority = PRIORITIES[SIMULATION if node == CAMERA else node]
+        arguments = ["--priority", str(priority), "--output", str(output)]
         arguments += ["--frames", str(cycles)]
         processes.append(
             Program(

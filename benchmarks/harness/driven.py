@@ -14,7 +14,7 @@ from harness.usage import Usage
 from kv_action_router.errors import RouterError
 from kv_action_router.ros.arguments import Arguments
 from kv_action_router.ros.supervisor import Supervisor
-from kv_action_router.ros.system import PRIORITIES, SIMULATION, SYSTEMS, System
+from kv_action_router.ros.system import CAMERA, PRIORITIES, SIMULATION, SYSTEMS, System
 
 _START_S = 90.0  # of a system, and of its driver's pictures
 
@@ -68,7 +68,7 @@ def _driven(plan: Sequence[Phase], folder: Path, robot: Arguments) -> System:
         executable="driver",
         nodes=("driver",),
         namespace=robot.namespace,
-        environment=environment_of(system, SIMULATION),
+        environment=environment_of(system, CAMERA),
         arguments=(*arguments, "--namespace", robot.namespace),
     )
     return system.with_process(driver)
