@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--shards", type=int, default=20, help=f"a cell, of {SCENES * LOOKS} frames"
     )
     parser.add_argument("--overview-epochs", type=int, default=6, help="passes over the frames")
-    parser.add_argument("--closeup-epochs", type=int, default=8, help="passes over the frames")
+    parser.add_argument("--closeup-epochs", type=int, default=10, help="passes over the frames")
     parser.add_argument("--build", type=Path, default=_BUILD, help="frames, and what was reached")
     parser.add_argument("--checkpoint", type=Path, help="folder to write; default: the shipped one")
     parser.add_argument("--card", type=Path, help="model card to write")

@@ -13,9 +13,9 @@ from kv_action_router.learning.cells import Cell
 from kv_action_router.learning.dataset import MARGIN, Arrays
 
 SHOWN, HIDDEN = 0.22, 0.08  # share of the face, as in ``losses``
-_LOST = 0.01  # share of shown targets that may fall below the overview's threshold
+_LOST = 0.02  # share of shown targets that may fall below the overview's threshold
 _LIKELY = (0.08, 0.5)  # range of that threshold
-_FALSE = 0.005  # share of other things that may pass the close-up's threshold
+_FALSE = 0.002  # share of other things that may pass the close-up's threshold
 _PRESENT = (0.5, 0.95)  # range of that threshold
 _OUTLIER = 6.0  # standard deviations beyond which an error counts as that many
 _SCALE = (0.3, 20.0)

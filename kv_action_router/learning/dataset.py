@@ -161,11 +161,11 @@ def relative_yaw(frame: Frame) -> float:
 
 
 def _elsewhere(frame: Frame, pixel: FloatArray, generator: np.random.Generator) -> FloatArray:
-    """Return the pixel of a decoy, else of anything that is not the target."""
+    """Return the pixel of the hardest decoy, else of anything that is not the target."""
     rows, columns = frame.camera.shape
     away = 0.12 * columns
     if len(frame.decoys) and generator.uniform() < 0.7:
-        decoy = frame.decoys[generator.integers(len(frame.decoys))]
+        decoy = frame.decoys[0]  # of the target's color, where there is one
         there = frame.camera.project(decoy[None, :])[0]
         if not np.linalg.norm(there - pixel) < away:  # NaN: there is no target
             return there

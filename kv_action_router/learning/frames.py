@@ -71,7 +71,7 @@ class Frame:
         axis: of the target's face, up (3,).
         face: pixels that show its face (height, width).
         visible: share of the face's pixels that do, 0 to 1.
-        decoys: places of what must be told from it, base frame [m] (k, 3).
+        decoys: places of what must be told from it, base frame [m] (k, 3); of its color first.
     """
 
     color: ColorImage
@@ -238,7 +238,7 @@ class FrameMaker:
         face = view.target_pixels() & (outline > 0)
         area = int(np.count_nonzero(outline))
         there = position[2] > -1.0
-        decoys = [thing.position for thing in scene.things if thing.decoy]
+        decoys = sorted((thing for thing in scene.things if thing.decoy), key=lambda d: -d.decoy)
         return Frame(
             color,
             depth,
@@ -248,7 +248,7 @@ class FrameMaker:
             up,
             face,
             int(np.count_nonzero(face)) / area if area and there else 0.0,
-            np.array(decoys).reshape(-1, 3),
+            np.array([decoy.position for decoy in decoys]).reshape(-1, 3),
         )
 
     @property

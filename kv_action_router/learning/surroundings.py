@@ -9,6 +9,7 @@ from __future__ import annotations
 import colorsys
 import math
 from dataclasses import dataclass
+from enum import IntEnum
 
 import numpy as np
 
@@ -19,11 +20,19 @@ _SHAPES = (BOX, BOX, CYLINDER, CYLINDER, SPHERE, CAPSULE)
 _SAME_HUE = 40.0  # [deg] what has the target's shape keeps this far from its hue
 
 
+class Decoy(IntEnum):
+    """What a thing shares with the target, from which it is to be told; never both."""
+
+    NONE = 0
+    SHAPE = 1
+    COLOR = 2
+
+
 @dataclass(frozen=True, slots=True)
 class Thing:
     """A body without physics: kind, half sizes [m] (3,), place [m] (3,), yaw, tilt [rad], color.
 
-    ``decoy`` says that it is to be told from the target: its color or its shape, but not both.
+    ``decoy`` says what it shares with the target.
     """
 
     kind: str
@@ -32,7 +41,7 @@ class Thing:
     yaw: float
     tilt: float
     color: tuple[float, float, float]
-    decoy: bool = False
+    decoy: Decoy = Decoy.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +107,18 @@ def things(
 
 def _decoy(generator: np.random.Generator, target: Target, x: FloatArray, y: FloatArray) -> Thing:
     half = target.height / 2.0
-    if generator.uniform() < 0.6:  # the same shape in another color
+    # Most have its color: hues are turned besides, but shapes stay as they were rendered.
+    if generator.uniform() < 0.35:
         size = np.array([target.radius, target.radius, half]) * generator.uniform(0.85, 1.15)
-        return _lying(generator, CYLINDER, size, away_from(generator, target.hue), x, y, decoy=True)
+        paint = away_from(generator, target.hue)
+        return _lying(generator, CYLINDER, size, paint, x, y, Decoy.SHAPE)
     own = near_hue(generator, target.hue)
-    if generator.uniform() < 0.5:  # the same color in another shape
+    if generator.uniform() < 0.6:
         size = target.radius * generator.uniform(0.3, 1.2, 3) * np.array([1.0, 1.0, 0.5])
-        return _lying(generator, BOX, size, own, x, y, decoy=True)
+        return _lying(generator, BOX, size, own, x, y, Decoy.COLOR)
     scale = generator.choice((generator.uniform(0.25, 0.6), generator.uniform(1.6, 2.5)))
     size = np.array([scale * target.radius, scale * target.radius, half])
-    return _lying(generator, CYLINDER, size, own, x, y, decoy=True)
+    return _lying(generator, CYLINDER, size, own, x, y, Decoy.COLOR)
 
 
 def _lying(
@@ -117,8 +128,7 @@ def _lying(
     paint: tuple[float, float, float],
     x: FloatArray,
     y: FloatArray,
-    *,
-    decoy: bool = False,
+    decoy: Decoy = Decoy.NONE,
 ) -> Thing:
     tilt = 0.0
     height = size[2]

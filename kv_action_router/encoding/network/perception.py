@@ -45,7 +45,7 @@ from kv_action_router.errors import InputError
 
 _PLACES = 2  # that are looked at closely
 _FACE = 0.8  # probability above which a pixel is the face's: not a piece of its wall
-_FACE_PIXELS = 24  # of the face with depth that an estimate needs
+_FACE_PIXELS = 60  # of the face with depth that an estimate needs: a fifth of what a whole face has
 _FACE_SPREAD = 0.004  # [m] heights farther from their median are no face's
 _HEIGHT_DEVIATION = 0.0007  # [m] systematic part of the height
 _TILT_MAXIMUM = 0.2  # [rad] what leans more does not lie on anything level
