@@ -116,7 +116,7 @@ class InjectionConfig(Configuration):
     # The rest is the controller's: what it corrects comes on top of the set-point's acceleration,
     # up to a quarter of it (wrist_1 of a UR5e that is stopped while it speeds up).
     blend_acceleration: float = parameter(
-        0.8,
+        0.75,
         "share of the acceleration limit that a blend may use with the path it leads to, unless"
         " that uses more itself",
         minimum=0.3,

@@ -79,10 +79,19 @@ class MotionInForce:
             SynthesisError: it can't be joined, or there is none: a fresh decision is needed.
         """
         reference = self.reference
+        if reference is not None and self.followed(reference):
+            return reference
+        return self.join(stage, now_ns)
+
+    def join(self, stage: StageDefinition | None, now_ns: int) -> Reference:
+        """Return the reference, joined to the measured state.
+
+        Raises:
+            SynthesisError: it can't be joined, or there is none: a fresh decision is needed.
+        """
+        reference = self.reference
         if reference is None:
             raise SynthesisError("no motion is in force")
-        if self.followed(reference):
-            return reference
         motion, phase = self._decider.rejoin(stage, reference, self._tracking.standing(), now_ns)
         stops = reference.stops
         self._since_ns = now_ns

@@ -99,6 +99,7 @@ class BehaviorSynthesizer:
         self._decision_sequence = 0
         self._decision_ns = 0
         self._decision_id = 0
+        self._asked = (0, 0)  # sequence and time of the oldest chunk that may be waited for
         self._attempts = 0
         self._patience = Patience(config.resume_patience)
 
@@ -164,9 +165,15 @@ class BehaviorSynthesizer:
             return None
         if not tracking.may_move(now_ns) or not tracking.just_saw_joints(now_ns):
             return None
-        execution = self.tasks.execution
+        execution, stage = self.tasks.execution, None
+        if execution is not None:
+            stage = execution.stage
         try:
-            motion.confirmed(None if execution is None else execution.stage, now_ns)
+            if self._chunks_are_refused():
+                motion.join(stage, now_ns)
+                self._asked = (0, 0)
+            else:
+                motion.confirmed(stage, now_ns)
         except SynthesisError as error:
             self._give_up(error, now_ns, blames_entry=motion.held_back)
             return None
@@ -332,6 +339,17 @@ class BehaviorSynthesizer:
         heard = feedback.monotonic_ns - self._decision_ns > _TAKEN_NS
         return heard and feedback.chunk_sequence < self._decision_sequence
 
+    def _chunks_are_refused(self) -> bool:
+        """Say whether feedback that must know of a chunk by now has an older one.
+
+        Chunks were lost, or where the injector stands by now can't be joined to them; near enough
+        to pass for followed, it would refuse all that come.
+        """
+        feedback, (sequence, sent_ns) = self.tracking.feedback, self._asked
+        if feedback is None or feedback.chunk_sequence >= sequence:
+            return False
+        return feedback.monotonic_ns - sent_ns > _TAKEN_NS
+
     # --- small things -------------------------------------------------------------------------
 
     def _give_up(self, error: SynthesisError, now_ns: int, *, blames_entry: bool = False) -> None:
@@ -366,6 +384,8 @@ class BehaviorSynthesizer:
         newest, epoch = (0, 0) if feedback is None else (feedback.chunk_sequence, feedback.epoch)
         self._sequence = sequence = max(self._sequence, newest) + 1
         self._sent_ns = now_ns
+        if newest >= self._asked[0]:
+            self._asked = (sequence, now_ns)
         if kind is ChunkKind.DECISION:
             self._decision_sequence, self._decision_ns = sequence, now_ns
             self._decision_id = self.tasks.stack.decision_id

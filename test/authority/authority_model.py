@@ -231,6 +231,7 @@ class World:
         tracking.feedback = None if heard is None else _feedback(heard)
         synthesizer._sequence, synthesizer._decision_sequence = state.numbered, state.decided
         synthesizer._decision_ns = NOW
+        synthesizer._asked = (0, 0)
         synthesizer._attempts = 0
         motion.reference = None if state.motion_epoch < 0 else REFERENCE
         motion._epoch = state.motion_epoch
@@ -635,6 +636,7 @@ def _synthesizer(arm: Arm) -> BehaviorSynthesizer:
     made._match_ns = NOW
     made._sent_ns = made._sequence = made._decision_sequence = made._attempts = 0
     made._decision_ns = NOW
+    made._asked = (0, 0)
     made._decision_id = 0
     made._patience = Patience(0.0)
     return made

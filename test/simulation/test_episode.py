@@ -140,7 +140,7 @@ def test_stop_ends_a_cycle_and_says_why() -> None:
         episode.on_step = collide
         cycle = episode.touch()
         moving = np.abs(episode.robot.plant.velocity).max()
-        episode.run(0.2)
+        episode.run(0.25)  # from 1.6 rad/s
         resting = np.abs(episode.robot.plant.velocity).max()
     assert not cycle.success
     assert "force at the tool is 61 N" in cycle.reason

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from synthesis_rig import MS, Rig, pose
@@ -12,6 +14,7 @@ from kv_action_router.contracts import (
     DecisionReason,
     InjectorState,
     TaskStatus,
+    TrajectoryChunk,
     UpdateOperation,
 )
 from kv_action_router.errors import ReanchorError
@@ -361,6 +364,30 @@ def test_two_lost_matches_cost_nothing_and_silence_ends_the_chunks(
     restart = rig.chunks[sent]
     assert np.allclose(restart.samples[0, :6], rig.setpoint)  # from where it stands
     assert np.allclose(restart.samples[0, 6:], 0.0, atol=1e-9)
+    rig.arrive()
+    assert rig.stack.counters.stages_completed == 1
+
+
+def test_an_injector_that_stands_near_the_motion_and_refuses_it_is_met_where_it_stands(
+    rig: Rig, task: TaskDefinition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(rig, task)
+    end = rig.synthesizer.motion.reference.position(rig.now_ns + 60_000 * MS)
+    rig.run_until(lambda: np.abs(end - rig.setpoint).max() < 0.1)
+    # All chunks are lost: it has come to rest on the path, and the motion goes on without it.
+    standing = np.tile(np.concatenate((rig.setpoint, np.zeros(6))), (100, 1))
+    rig.chunk = dataclasses.replace(rig.chunk, samples=standing, ends_at_rest=True)
+    rig.state = InjectorState.HOLD
+    adopt, reach = rig.adopt, [-1.0]
+
+    def choosy(chunk: TrajectoryChunk | None) -> None:
+        if chunk is not None and np.abs(chunk.samples[0, :6] - rig.setpoint).max() <= reach[0]:
+            adopt(chunk)
+
+    monkeypatch.setattr(rig, "adopt", choosy)
+    rig.run(0.3)
+    reach[0] = 0.02
+    rig.run_until(lambda: rig.state is InjectorState.FOLLOW, 0.2)
     rig.arrive()
     assert rig.stack.counters.stages_completed == 1
 
