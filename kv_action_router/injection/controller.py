@@ -149,6 +149,8 @@ class InjectionController:
             self._consider(now_ns, chunk)
         if modes.state is not _INACTIVE:
             self._move(now_ns)
+            if self.drives.limits.all_confident:  # once, though a withdrawal moves again
+                counters.confident_ticks += 1
         return command
 
     def malformed(self, reason: str, now_ns: int) -> None:
@@ -271,8 +273,6 @@ class InjectionController:
             event = self.drives.watch(self._dt, wanted, given, joints.velocity, now_ns, modes.epoch)
             if event is not None:
                 modes.events.append(event)
-        if limits.all_confident:
-            self.counters.confident_ticks += 1
         if modes.auxiliary.waiting or command.auxiliary:
             command.auxiliary = modes.auxiliary.fire(now_ns)
 

@@ -226,6 +226,7 @@ def test_chunk_that_grows_too_old_inside_the_tick_is_withdrawn() -> None:
     assert bench.controller.set_point.position == twin.controller.set_point.position
     counters = bench.controller.counters
     assert (counters.chunks_late, counters.late_commands_sent) == (1, 0)
+    assert counters.confident_ticks == twin.controller.counters.confident_ticks
     assert bench.modes.events[-1].kind is InjectorEvent.CHUNK_LATE
 
 
