@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from rclpy.node import Node
 
-from kv_action_router.errors import SimulationError
+from kv_action_router.errors import InputError, SimulationError
 from kv_action_router.msg import SceneState
 from kv_action_router.ros import parameters, topics
 from kv_action_router.ros.process import run
@@ -66,6 +66,9 @@ class CameraNode(Node):
         try:
             snapshot = self._taken(message, stamp.sec * 1_000_000_000 + stamp.nanosec)
             self._camera.render(snapshot)
+        except InputError as error:
+            self.get_logger().error(str(error), throttle_duration_sec=1.0)
+            return
         except Exception as error:  # one bad image must not end the stream
             self.get_logger().error(
                 "".join(traceback.format_exception(error)), throttle_duration_sec=1.0
@@ -78,8 +81,21 @@ class CameraNode(Node):
         self._images.publish(snapshot.stamp_ns, self._camera.color, depth)
 
     def _taken(self, message: SceneState, stamp_ns: int) -> Snapshot:
-        """Return what is where; lamps and the box change the scene itself."""
+        """Return what is where; lamps and the box change the scene itself.
+
+        Raises:
+            InputError: the scene is another one than this camera's.
+        """
         scene = self._scene
+        told = len(message.joints), len(message.positions) // 3, len(message.lights) // 3
+        own = scene.nq, scene.nmocap, scene.nlight
+        if told != own:
+            raise InputError(
+                "scene",
+                f"of {own[0]} joints, {own[1]} things and {own[2]} lamps, as robot, cell and"
+                " distractors say here (set them for both nodes)",
+                told,
+            )
         scene.light_diffuse[:] = np.reshape(message.lights, scene.light_diffuse.shape)
         scene.geom_size[self._box] = message.box
         return Snapshot(

@@ -38,8 +38,9 @@ SENSORS = (
 class Simulation:
     """The simulation's process and a client beside it."""
 
-    def __init__(self, process: Any, context: Any) -> None:
+    def __init__(self, process: Any, camera: Any, context: Any) -> None:
         self.process = process
+        self.camera = camera
         self.log = process.output
         self.node = rclpy.create_node("client", context=context)
         self.executor = SingleThreadedExecutor(context=context)
@@ -121,8 +122,8 @@ class Simulation:
 
 @pytest.fixture
 def simulation(spawn: Callable[..., Any], ros: Any) -> Iterator[Simulation]:
-    spawn("kv_action_router.ros.simulated_camera")
-    one = Simulation(spawn("kv_action_router.simulation.node"), ros)
+    camera = spawn("kv_action_router.ros.simulated_camera")
+    one = Simulation(spawn("kv_action_router.simulation.node"), camera, ros)
     try:
         one.wait_until_connected()
         yield one
@@ -309,6 +310,17 @@ def check_horn(simulation: Simulation) -> None:
     simulation.wait_for(lambda: "horn on at" in simulation.log())
 
 
+def check_other_scene(simulation: Simulation) -> None:
+    publisher = simulation.node.create_publisher(
+        topics.SCENE_STATE.type, topics.SCENE_STATE.name, topics.SCENE_STATE.profile()
+    )
+    simulation.wait_for(
+        lambda: "scene must be of 6 joints, 2 things and" in simulation.camera.output(),
+        each=lambda: publisher.publish(topics.SCENE_STATE.type(joints=[0.0] * 7)),
+    )
+    simulation.newest(topics.COLOR_IMAGE)
+
+
 def check_end(simulation: Simulation) -> None:
     begin = time.monotonic()
     simulation.process.send(signal.SIGTERM)
@@ -324,6 +336,7 @@ def test_sensors_come_at_their_rates_and_make_sense(simulation: Simulation) -> N
     check_rates(simulation)
     check_joints_and_imu(simulation)
     check_images(simulation)
+    check_other_scene(simulation)
 
 
 def test_targets_are_placed_or_refused_with_a_reason(simulation: Simulation) -> None:

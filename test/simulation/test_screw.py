@@ -101,7 +101,7 @@ def test_the_cells_file_says_the_same_as_the_code(
 ) -> None:
     text = Path(__file__).parents[2].joinpath("config", f"{file}_cell.yaml").read_text("utf-8")
     content = yaml.safe_load(text)
-    told = content["/**/simulation"]["ros__parameters"] | content["/**"]["ros__parameters"]
+    told = content["/**"]["ros__parameters"]
     default = dataclasses.asdict(SimulationConfig())
     wanted = {
         name: list(value) if isinstance(value, tuple) else value
