@@ -92,7 +92,8 @@ class MotionInForce:
         reference = self.reference
         if reference is None:
             raise SynthesisError("no motion is in force")
-        motion, phase = self._decider.rejoin(stage, reference, self._tracking.standing(), now_ns)
+        standing = self._tracking.standing(presses=stage is not None and stage.presses)
+        motion, phase = self._decider.rejoin(stage, reference, standing, now_ns)
         stops = reference.stops
         self._since_ns = now_ns
         joined = self.begin(motion, now_ns, phase)

@@ -99,15 +99,17 @@ class Tracking:
         position = np.asarray(self.joints.position, dtype=float)
         return MotionState(position, np.nan_to_num(self.joints.velocity), np.zeros(len(position)))
 
-    def standing(self) -> MotionState:
+    def standing(self, *, presses: bool = False) -> MotionState:
         """Return the state that a motion begins in which nobody follows: the measured one.
 
         A spindle that works against something is begun where the injector's set-point is by then,
-        and as fast: that is how its torque goes on.
+        and as fast: that is how its torque goes on. So is the whole arm when it ``presses``: from
+        where it is measured it would press with nothing.
         """
         state = self.measured()
         feedback = self.feedback
-        if not self._spindles or feedback is None or feedback.state not in MOVABLE:
+        led_on = list(self._all) if presses else self._spindles
+        if not led_on or feedback is None or feedback.state not in MOVABLE:
             return state
         setpoint = self._ordered(feedback)
         if setpoint is None:
@@ -115,10 +117,10 @@ class Tracking:
         position = np.array(state.position)
         velocity = np.array(state.velocity)
         assert self.joints is not None
-        speed = self._ordered_as(feedback, feedback.setpoint_velocity)[self._spindles]
+        speed = self._ordered_as(feedback, feedback.setpoint_velocity)[led_on]
         since_ns = min(max(self.joints.receipt_ns - feedback.monotonic_ns, 0), LONGEST_AHEAD_NS)
-        position[self._spindles] = setpoint[self._spindles] + speed * (since_ns * 1.0e-9)
-        velocity[self._spindles] = speed
+        position[led_on] = setpoint[led_on] + speed * (since_ns * 1.0e-9)
+        velocity[led_on] = speed
         return MotionState(position, velocity, state.acceleration)
 
     def follows(self, reference: Reference, since_ns: int) -> bool:

@@ -150,6 +150,12 @@ class StageDefinition:
     execution: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @property
+    def presses(self) -> bool:
+        """Whether the set-point is beside where the arm is on purpose: that is what presses."""
+        goal = self.goal
+        return isinstance(goal, PressGoal) or (isinstance(goal, TargetGoal) and goal.press != 0.0)
+
+    @property
     def needs_sharpness(self) -> bool:
         """Whether a condition judges how sharp the image is."""
         return any(SHARPNESS in item.signals for item in (*self.end, *self.failure))

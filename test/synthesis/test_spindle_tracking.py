@@ -71,6 +71,14 @@ def test_a_motion_begins_at_a_spindles_set_point_and_at_the_arms_measured_place(
     np.testing.assert_array_equal(state.velocity, [0.0, 0.0])
 
 
+@pytest.mark.parametrize("spindles", [[False, True], [False, False]])
+def test_an_arm_that_presses_goes_on_at_its_set_point(spindles: list[bool]) -> None:
+    found = tracking(spindles, [0.11, 9.0], InjectorState.RAMP)
+    np.testing.assert_array_equal(found.standing(presses=True).position, [0.11, 9.0])
+    found = tracking(spindles, [0.11, 9.0], InjectorState.STOPPED)
+    np.testing.assert_array_equal(found.standing(presses=True).position, [0.1, 7.0])
+
+
 def test_a_spindles_set_point_is_carried_on_to_the_present_at_its_speed() -> None:
     found = tracking([False, True], [0.11, 9.0], InjectorState.FOLLOW)
     assert found.feedback is not None

@@ -122,6 +122,13 @@ def test_every_task_of_the_package_loads() -> None:
         assert load_task(name).name == name
 
 
+def test_stages_that_press_say_so() -> None:
+    stages = load_task("tighten_m3_screw").stages
+    pressing = [stage.name for stage in stages if stage.presses]
+    assert pressing == [stage.name for stage in stages[1:-2]]  # contact to release
+    assert not any(stage.presses for stage in load_task("touch_target").stages)
+
+
 def test_touch_target_is_what_the_demo_needs() -> None:
     task = load_task("touch_target")
     assert [stage.name for stage in task.stages] == ["approach", "touch", "retreat"]
