@@ -16,7 +16,7 @@ from kv_action_router.synthesis.goal import goal_configuration
 from kv_action_router.synthesis.kinematics import shifted_end
 from kv_action_router.synthesis.limits import MotionLimits
 from kv_action_router.synthesis.line import distance_from_line
-from kv_action_router.synthesis.pressing import Pressing, measured_in, spindle_end
+from kv_action_router.synthesis.pressing import PRESSING, Pressing, measured_in, spindle_end
 from kv_action_router.synthesis.reanchor import (
     joined,
     merged,
@@ -27,7 +27,13 @@ from kv_action_router.synthesis.reanchor import (
 from kv_action_router.synthesis.reference import Reference
 from kv_action_router.synthesis.source import BehaviorSource, PlanRequest
 from kv_action_router.synthesis.spline import Motion, MotionState
-from kv_action_router.tasks.stages import PressGoal, StageDefinition, TargetGoal, TipGoal
+from kv_action_router.tasks.stages import (
+    PressGoal,
+    SearchGoal,
+    StageDefinition,
+    TargetGoal,
+    TipGoal,
+)
 
 SAME_PLACE = 1.0e-6  # [m] a target that moved less has not moved
 LINE_CHECKS = np.array([0.3, 0.5, 0.7])  # shares of the duration
@@ -138,9 +144,15 @@ class Decider:
         )
         end = motion.end
         measured = measured_in(match, model, start)
+        longest = motion.duration * self._config.stretch_limit
+        limits, size = self.limits(stage), self._config.coefficients
         if isinstance(stage.goal, PressGoal):
             sent = None if target is None else np.asarray(target.position)
             end = self._pressing.end(stage.goal, start.position, measured, sent)
+            if isinstance(stage.goal, SearchGoal):
+                carried = self._pressing.carried(motion, measured, end)
+                # Not before the press is built up: until then the stored one is what it was there.
+                return merged(carried, start, limits, longest, size, soonest=PRESSING)
         elif isinstance(stage.goal, TargetGoal):
             stored = behavior.target
             if isinstance(stage.goal, TipGoal):
@@ -154,14 +166,7 @@ class Decider:
             end = end + np.where(model.continuous, motion.end - end, 0.0)
         if not isinstance(stage.goal, PressGoal):
             end = spindle_end(model, end, measured)
-        joined_motion = reanchor(
-            motion,
-            start,
-            end,
-            self.limits(stage),
-            motion.duration * self._config.stretch_limit,
-            self._config.coefficients,
-        )
+        joined_motion = reanchor(motion, start, end, limits, longest, size)
         if isinstance(stage.goal, TargetGoal) and stage.goal.line and slow(start):
             self._check_line(joined_motion, stage.goal.press)
         return joined_motion

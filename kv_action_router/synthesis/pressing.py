@@ -103,6 +103,25 @@ class Pressing:
             end[joint] = start[joint] + goal.turns * math.tau
         return end
 
+    def carried(self, motion: Motion, place: FloatArray, end: FloatArray) -> Motion:
+        """Return a motion in contact that goes the same way across the work-piece, elsewhere.
+
+        The same joint motion at another place is another way of the tip: a spiral becomes an oval,
+        and its windings pass beside what they were to pass over. So the joints' ways become the
+        tip's by the Jacobian of the motion's own start, and the joints' again by that of the place.
+
+        Args:
+            motion: as it is stored; spindles keep theirs.
+            place: joint positions where it is to go [rad] (n,).
+            end: where it ends there [rad] (n,); the whole motion is laid there.
+        """
+        model = self._model
+        arm = ~model.spindles
+        ways = motion.coefficients - motion.start
+        tip = ways[:, arm] @ np.array(model.jacobian(motion.start))[:, arm].T
+        ways[:, arm] = (tip @ _inverse(np.array(model.jacobian(place))).T)[:, arm]
+        return Motion(motion.knots, ways + (end - ways[-1]))
+
     def plan(
         self,
         goal: PressGoal,
@@ -210,10 +229,14 @@ def spindle_end(model: RobotModel, end: FloatArray, measured: FloatArray) -> Flo
 
 def _moved(jacobian: FloatArray, ways: FloatArray) -> FloatArray:
     """Return the joints' ways (m, n) that move the tip by ways (m, 3) [m] and do not turn it."""
+    return np.asarray(ways @ _inverse(jacobian)[:, :3].T)
+
+
+def _inverse(jacobian: FloatArray) -> FloatArray:
+    """Return the damped pseudo-inverse (n, 6) of a Jacobian (6, n)."""
     normal = jacobian @ jacobian.T
     normal.flat[:: len(normal) + 1] += _DAMPING
-    inverse = np.linalg.solve(normal, jacobian).T  # (n, 6)
-    return np.asarray(ways @ inverse[:, :3].T)
+    return np.asarray(np.linalg.solve(normal, jacobian).T)
 
 
 def _spiral(goal: SearchGoal, shares: FloatArray) -> FloatArray:

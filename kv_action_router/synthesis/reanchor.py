@@ -179,7 +179,12 @@ def reanchor(
 
 
 def merged(
-    motion: Motion, start: MotionState, limits: MotionLimits, longest: float, size: int
+    motion: Motion,
+    start: MotionState,
+    limits: MotionLimits,
+    longest: float,
+    size: int,
+    soonest: float = 0.0,
 ) -> Motion:
     """Join a motion that is due at its own times to a start state; its end stays.
 
@@ -192,6 +197,7 @@ def merged(
         limits: to keep.
         longest: duration of a motion that must be slowed down for it [s].
         size: coefficients to use when the motion's knots are coarser, or not uniform.
+        soonest: time before which no joint is on the motion [s].
 
     Raises:
         ReanchorError: as :func:`reanchor`, which is asked when no such way keeps the limits.
@@ -205,7 +211,9 @@ def merged(
     allowed = limits.including(start.velocity, start.acceleration)
     coefficients = shape.coefficients.copy()
     waiting = np.ones(coefficients.shape[1], dtype=bool)
-    for row in _merging_rows(len(table.fading)):
+    span = duration / (len(shape.coefficients) - DEGREE)
+    first = math.ceil(soonest / span) - ENDS
+    for row in _merging_rows(len(table.fading), max(0, first)):
         fading = table.fading[row]
         tried = shape.coefficients.copy()
         tried[: len(fading)] += fading @ deviation
@@ -219,9 +227,9 @@ def merged(
     return reanchor(motion, start, motion.end, limits, longest, size)
 
 
-def _merging_rows(count: int) -> list[int]:
+def _merging_rows(count: int, first: int) -> list[int]:
     """Return the fading tables to try, each about a fifth longer than the one before."""
-    rows = [0]
+    rows = [min(first, count - 1)]
     while rows[-1] < count - 1:
         rows.append(min(count - 1, rows[-1] + 1 + rows[-1] // 5))
     return rows

@@ -62,6 +62,27 @@ def test_a_set_point_that_presses_is_traced_back(robot: RobotModel, standing: np
     np.testing.assert_array_equal(pressing.relieved(end, 0.0), end)
 
 
+def test_a_spiral_that_is_carried_elsewhere_stays_one(
+    robot: RobotModel, standing: np.ndarray
+) -> None:
+    pressing, limits = Pressing(robot), MotionLimits.of(robot)
+    goal = SearchGoal(STILL, press=0.0, radius=0.0017, pitch=0.0005, speed=0.006)
+    stored = pressing.plan(goal, MotionState.at_rest(standing), standing, limits)
+    place = robot.solve_ik(np.array([0.40, -0.15, 0.02]))
+    end = pressing.end(goal, place, place)
+    shares = np.linspace(0.0, stored.duration, 200)
+
+    def way(motion: Motion) -> np.ndarray:
+        tips = [robot.forward(point)[0].copy() for point in motion.derivative(shares, 0)]
+        return np.array(tips)[:, :2] - tips[-1][:2]
+
+    carried = pressing.carried(stored, place, end)
+    np.testing.assert_allclose(carried.end, end, atol=1e-12)
+    assert np.abs(way(carried) - way(stored)).max() < 5e-5
+    copied = Motion(stored.knots, stored.coefficients + (end - stored.end))
+    assert np.abs(way(copied) - way(stored)).max() > 5e-4  # a whole winding beside it
+
+
 def test_a_search_is_around_where_the_tip_was_sent(robot: RobotModel, standing: np.ndarray) -> None:
     pressing = Pressing(robot)
     goal = SearchGoal(STILL, press=7.0)
