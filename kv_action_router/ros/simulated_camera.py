@@ -59,9 +59,12 @@ class CameraNode(Node):
         )
         self._millimeters = np.zeros(size, np.uint16) if config.depth_encoding == "16UC1" else None
         topic = topics.SCENE_STATE
+        self._ended = False
         self.create_subscription(topic.type, topic.name, self._on_scene, topic.profile())
 
     def _on_scene(self, message: SceneState) -> None:
+        if self._ended:
+            return
         stamp = message.header.stamp
         try:
             snapshot = self._taken(message, stamp.sec * 1_000_000_000 + stamp.nanosec)
@@ -108,6 +111,7 @@ class CameraNode(Node):
     def shut_down(self, reason: str) -> None:
         """Free the renderer and the publishers."""
         self.get_logger().info(reason)
+        self._ended = True  # the executor goes on for a moment, and has a scene waiting
         self._camera.close()
         self._images.close()
 
