@@ -24,6 +24,7 @@ from kv_action_router.reporting.records import (
 )
 from kv_action_router.reporting.timeline import StageTimeline
 from kv_action_router.ros import qos
+from kv_action_router.ros.conversions.fields import stamp_from_msg
 from kv_action_router.ros.streams import DataPlane
 from kv_action_router.ros.topics import SIMULATION_TRUTH, TASK_STATE, WRENCH
 from kv_action_router.ros.wire.reader import FieldReader
@@ -166,6 +167,5 @@ class CycleRecorder:
             at, turn = message.target.position, message.target.orientation
             yaw = 2.0 * math.atan2(turn.z, turn.w)
             self._placements.append(Placement(at.x, at.y, at.z, yaw))
-            stamp = message.header.stamp
             self._placed = message.sequence
-            self._placed_ns = stamp.sec * 1_000_000_000 + stamp.nanosec
+            self._placed_ns = stamp_from_msg(message.header.stamp)

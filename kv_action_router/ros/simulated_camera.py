@@ -21,6 +21,7 @@ from rclpy.node import Node
 from kv_action_router.errors import InputError, SimulationError
 from kv_action_router.msg import SceneState
 from kv_action_router.ros import parameters, topics
+from kv_action_router.ros.conversions.fields import stamp_from_msg
 from kv_action_router.ros.process import run
 from kv_action_router.ros.sensor_publishers import ImagePublishers
 from kv_action_router.simulation.box import BOX_GEOM
@@ -65,9 +66,8 @@ class CameraNode(Node):
     def _on_scene(self, message: SceneState) -> None:
         if self._ended:
             return
-        stamp = message.header.stamp
         try:
-            snapshot = self._taken(message, stamp.sec * 1_000_000_000 + stamp.nanosec)
+            snapshot = self._taken(message, stamp_from_msg(message.header.stamp))
             self._camera.render(snapshot)
         except InputError as error:
             self.get_logger().error(str(error), throttle_duration_sec=1.0)

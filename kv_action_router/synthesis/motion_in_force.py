@@ -84,7 +84,7 @@ class MotionInForce:
         return self.join(stage, now_ns)
 
     def join(self, stage: StageDefinition | None, now_ns: int) -> Reference:
-        """Return the reference, joined to the measured state.
+        """Return the reference, joined to where the arm stands: where it presses, its set-point.
 
         Raises:
             SynthesisError: it can't be joined, or there is none: a fresh decision is needed.

@@ -81,11 +81,13 @@ def _correction(
 
 def _fading(table: Basis, share: float) -> FloatArray | None:
     """Return the deviation that is over after a share of the duration; None = it lasts longer."""
-    spans = share * (table.size - DEGREE)
-    if spans >= table.size:
-        return None
-    row = max(0, math.ceil(spans) - ENDS)
+    row = _lasting(table, share)
     return table.fading[row] if row < len(table.fading) else None
+
+
+def _lasting(table: Basis, share: float) -> int:
+    """Return the number of the fading table that is over after a share of the duration."""
+    return max(0, math.ceil(min(share, 2.0) * (table.size - DEGREE)) - ENDS)
 
 
 def faded(
@@ -211,9 +213,8 @@ def merged(
     allowed = limits.including(start.velocity, start.acceleration)
     coefficients = shape.coefficients.copy()
     waiting = np.ones(coefficients.shape[1], dtype=bool)
-    span = duration / (len(shape.coefficients) - DEGREE)
-    first = math.ceil(soonest / span) - ENDS
-    for row in _merging_rows(len(table.fading), max(0, first)):
+    first = _lasting(table, soonest / duration)
+    for row in _merging_rows(len(table.fading), first):
         fading = table.fading[row]
         tried = shape.coefficients.copy()
         tried[: len(fading)] += fading @ deviation

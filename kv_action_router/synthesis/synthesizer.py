@@ -52,7 +52,6 @@ from kv_action_router.synthesis.task_runner import Report, TaskRunner
 from kv_action_router.synthesis.tracking import Tracking
 
 _CONTINUATION_NS = int(CONTINUATION_PERIOD * 1e9)
-_TAKEN_NS = 60_000_000  # a chunk that was not adopted by then was refused, or is lost
 _TICK_NS = 5_000_000  # the owner's: a continuation goes out at the tick nearest to its time
 
 
@@ -169,7 +168,8 @@ class BehaviorSynthesizer:
         if execution is not None:
             stage = execution.stage
         try:
-            if self._chunks_are_refused():
+            # Where it stands, near enough to pass for followed, it may refuse all that come.
+            if tracking.passed_over(*self._asked):
                 motion.join(stage, now_ns)
                 self._asked = (0, 0)
             else:
@@ -328,27 +328,14 @@ class BehaviorSynthesizer:
         return self._chunk(now_ns, match.decision, ChunkKind.REFRESH)
 
     def _decision_was_not_taken(self) -> bool:
-        """Say whether feedback that must know of the decision's chunk still has an older one.
+        """Say whether the injector has passed over the decision's chunk.
 
         After a stop or fail-safe the injector follows nothing but a decision: continuations of one
         that was late would be refused for ever.
         """
-        feedback = self.tracking.feedback
-        if feedback is None or self.motion.reference is None or self.tasks.stack.awaiting:
+        if self.motion.reference is None or self.tasks.stack.awaiting:
             return False
-        heard = feedback.monotonic_ns - self._decision_ns > _TAKEN_NS
-        return heard and feedback.chunk_sequence < self._decision_sequence
-
-    def _chunks_are_refused(self) -> bool:
-        """Say whether feedback that must know of a chunk by now has an older one.
-
-        Chunks were lost, or where the injector stands by now can't be joined to them; near enough
-        to pass for followed, it would refuse all that come.
-        """
-        feedback, (sequence, sent_ns) = self.tracking.feedback, self._asked
-        if feedback is None or feedback.chunk_sequence >= sequence:
-            return False
-        return feedback.monotonic_ns - sent_ns > _TAKEN_NS
+        return self.tracking.passed_over(self._decision_sequence, self._decision_ns)
 
     # --- small things -------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from kv_action_router.synthesis.spline import MotionState
 MOVABLE = (InjectorState.HOLD, InjectorState.FOLLOW, InjectorState.RAMP)
 LONGEST_AHEAD_NS = 20_000_000  # by which a set-point that was told is carried on
 ADOPTION_NS = 15_000_000  # after its first chunk was sent, a motion is surely adopted, or never
+TAKEN_NS = 60_000_000  # a chunk that was not adopted by then was refused, or is lost
 JUST_NS = 7_000_000  # what comes behind a joint state takes 3 ms, and 8 when both cores are busy
 IN_FORCE = (InjectorState.FOLLOW, InjectorState.HOLD)
 OUT_OF_FORCE = (InjectorState.INACTIVE, InjectorState.FAIL_SAFE, InjectorState.STOPPED)
@@ -144,6 +145,18 @@ class Tracking:
         if setpoint is None or feedback.chunk_sequence == 0:
             return False
         return self._near(setpoint, reference.position(feedback.monotonic_ns), self._all)
+
+    def passed_over(self, sequence: int, sent_ns: int) -> bool:
+        """Say whether feedback that must know of a chunk by now has an older one.
+
+        Args:
+            sequence: number of the chunk.
+            sent_ns: CLOCK_MONOTONIC when it went out.
+        """
+        feedback = self.feedback
+        if feedback is None or feedback.chunk_sequence >= sequence:
+            return False
+        return feedback.monotonic_ns - sent_ns > TAKEN_NS
 
     def led(self, since_ns: int) -> tuple[list[float], list[float]] | None:
         """Return positions and set-points of the joints that are led along a path [rad] (n,).
