@@ -105,6 +105,7 @@ def live(system: System, folder: Path, seconds: float, victim: str) -> Life:
                 client.wait(lambda: time.monotonic() >= rest, TASK_S, lambda: "the rest")
         finally:
             observer.stop()
+            client.close()
     return life
 
 

@@ -156,6 +156,7 @@ class _Demonstration:
     def end(self) -> None:
         """Stop to observe."""
         self._observer.stop()
+        self._client.close()
 
     def run_cycles(self) -> None:
         """Run all cycles; a failed one is written down and the next goes on."""

@@ -192,6 +192,7 @@ class FaultBench:
     def close(self) -> None:
         """Stop to listen."""
         self._recorder.stop()
+        self._client.close()
 
     def _set_in_motion(self, speed: float) -> tuple[Any, Any]:
         """Begin a task until a joint is that fast [rad/s]; return its goal and future result."""

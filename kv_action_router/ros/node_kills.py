@@ -202,6 +202,7 @@ class _Kill:
         """Stop to listen."""
         self._leave_observer()
         self._recorder.stop()
+        self._client.close()
         for subscription in self._subscriptions:
             self._node.destroy_subscription(subscription)
 

@@ -7,7 +7,6 @@ starts anything, and nothing in it imports ``rclpy`` or ``launch``.
 from __future__ import annotations
 
 import dataclasses
-import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from ament_index_python.packages import get_package_prefix, get_package_share_di
 
 from kv_action_router.errors import ConfigError
 from kv_action_router.ros.arguments import Arguments
+from kv_action_router.ros.dds_environment import dds_environment
 from kv_action_router.ros.domain_id import check_domain_id
 
 PACKAGE = "kv_action_router"
@@ -149,7 +149,7 @@ def _arm(robot: str, arguments: Arguments) -> System:
     if arguments.params_file:
         files.append(str(Path(arguments.params_file).resolve()))
     shared: dict[str, Any] = {"use_sim_time": arguments.use_sim_time}
-    without_images = {_profile_variable(): str(share / "config" / "fastdds_udp.xml")}
+    without_images = dds_environment(share / "config", images=False)
 
     def process(name: str, nodes: tuple[str, ...], **values: Any) -> Process:
         return Process(
@@ -201,7 +201,7 @@ def _arm(robot: str, arguments: Arguments) -> System:
         processes=tuple(processes),
         command_writers={f"{arguments.controller}_controller/commands": INJECTOR},
         environment={
-            _profile_variable(): str(share / "config" / "fastdds.xml"),
+            **dds_environment(share / "config", images=True),
             # software rendering and BLAS must not take the cores that the control loop needs
             "LP_NUM_THREADS": "1",
             "OMP_NUM_THREADS": "1",
@@ -214,13 +214,6 @@ def _arm(robot: str, arguments: Arguments) -> System:
         },
         notes=_notes(arguments),
     )
-
-
-def _profile_variable() -> str:
-    # Fast DDS 2 and 3 name it differently, and version 3 reads both: setting both loads the file
-    # twice.
-    old = os.environ.get("ROS_DISTRO", "") in ("humble", "iron", "jazzy")
-    return "FASTRTPS_DEFAULT_PROFILES_FILE" if old else "FASTDDS_DEFAULT_PROFILES_FILE"
 
 
 def _notes(arguments: Arguments) -> tuple[str, ...]:

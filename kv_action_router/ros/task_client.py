@@ -63,6 +63,10 @@ class TaskClient:
         self._place = node.create_client(PlaceTarget, PLACE_TARGET.name)
         self._release = node.create_client(RELEASE_STOP.type, RELEASE_STOP.name)
 
+    def close(self) -> None:
+        """Let go of the action: its node does not, and the DDS participant would live on."""
+        self._action.destroy()
+
     def wait(
         self,
         done: Callable[[], bool],

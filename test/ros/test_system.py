@@ -11,6 +11,7 @@ import pytest
 from kv_action_router.errors import ConfigError
 from kv_action_router.ros.arguments import Arguments
 from kv_action_router.ros.bringup import main, parse
+from kv_action_router.ros.dds_environment import dds_environment
 from kv_action_router.ros.supervisor import Death, Supervisor
 from kv_action_router.ros.system import SYSTEMS, Process, System
 
@@ -172,6 +173,26 @@ def test_nodes_without_images_do_without_shared_memory():
         assert profiles == ([] if with_images else ["fastdds_udp.xml"])
     composed = by_name(parse(["ur5e", "composed:=true"]), "soft_stages")
     assert composed.environment == {}
+
+
+@pytest.mark.parametrize(
+    "asked", [{"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}, {"ROS_LOCALHOST_ONLY": "1"}]
+)
+def test_where_only_this_machine_is_discovered_profiles_do_it_and_not_ros(asked, tmp_path):
+    """ROS would add transports to what the profile says, shared memory among them."""
+    for images, name in ((True, "fastdds_loopback.xml"), (False, "fastdds_udp_loopback.xml")):
+        chosen = dds_environment(tmp_path, images=images, environment=asked)
+        assert chosen["FASTDDS_DEFAULT_PROFILES_FILE"] == str(tmp_path / name)
+        assert chosen["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "SUBNET"
+        assert chosen["ROS_LOCALHOST_ONLY"] == "0"
+        profile = (Path(__file__).parents[2] / "config" / name).read_text()
+        assert "<address>127.0.0.1</address>" in profile
+        assert ("<type>SHM</type>" in profile) is images
+
+
+def test_older_distributions_name_the_profile_differently(tmp_path):
+    chosen = dds_environment(tmp_path, images=True, environment={"ROS_DISTRO": "jazzy"})
+    assert chosen == {"FASTRTPS_DEFAULT_PROFILES_FILE": str(tmp_path / "fastdds.xml")}
 
 
 def test_a_process_runs_in_its_own_environment(tmp_path, wait_until):
