@@ -11,7 +11,7 @@ import pytest
 from kv_action_router.errors import ConfigError
 from kv_action_router.ros.arguments import Arguments
 from kv_action_router.ros.bringup import main, parse
-from kv_action_router.ros.dds_environment import dds_environment
+from kv_action_router.ros.dds_environment import LOCALHOST_ONLY, RANGE, dds_environment
 from kv_action_router.ros.supervisor import Death, Supervisor
 from kv_action_router.ros.system import SYSTEMS, Process, System
 
@@ -165,7 +165,9 @@ def test_the_death_of_the_injector_leaves_the_brake_to_the_drives():
     assert "the drives brake" in death.consequence
 
 
-def test_nodes_without_images_do_without_shared_memory():
+def test_nodes_without_images_do_without_shared_memory(monkeypatch):
+    for name in (RANGE, LOCALHOST_ONLY):
+        monkeypatch.delenv(name, raising=False)
     system = parse(["ur5e"])
     for process in system.processes:
         profiles = [Path(path).name for path in process.environment.values()]
@@ -175,16 +177,14 @@ def test_nodes_without_images_do_without_shared_memory():
     assert composed.environment == {}
 
 
-@pytest.mark.parametrize(
-    "asked", [{"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}, {"ROS_LOCALHOST_ONLY": "1"}]
-)
+@pytest.mark.parametrize("asked", [{RANGE: "LOCALHOST"}, {LOCALHOST_ONLY: "1"}])
 def test_where_only_this_machine_is_discovered_profiles_do_it_and_not_ros(asked, tmp_path):
     """ROS would add transports to what the profile says, shared memory among them."""
     for images, name in ((True, "fastdds_loopback.xml"), (False, "fastdds_udp_loopback.xml")):
         chosen = dds_environment(tmp_path, images=images, environment=asked)
         assert chosen["FASTDDS_DEFAULT_PROFILES_FILE"] == str(tmp_path / name)
-        assert chosen["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "SUBNET"
-        assert chosen["ROS_LOCALHOST_ONLY"] == "0"
+        assert chosen[RANGE] == "SUBNET"
+        assert chosen[LOCALHOST_ONLY] == "0"
         profile = (Path(__file__).parents[2] / "config" / name).read_text()
         assert "<address>127.0.0.1</address>" in profile
         assert ("<type>SHM</type>" in profile) is images
