@@ -160,7 +160,7 @@ class InjectionConfig(Configuration):
         8.0, "velocity interface: gain from position error", unit="1/s", minimum=0.0, maximum=100.0
     )
     wind_up_error: float = parameter(
-        0.02,
+        0.004,
         "a joint farther from its set-point loses its integral when the fail-safe begins",
         unit="rad",
         minimum=0.001,

@@ -156,6 +156,7 @@ class Measuring:
         contact = bool(state.allowed_contact)
         if self.tool is not None:
             self.tool.on_task(self._table, contact=contact and state.status in _UNDER_WAY)
+        self.stuck.on_task(self._table, contact=contact)
         self.proximity.on_task(
             active=state.status in _UNDER_WAY,
             contact=contact,

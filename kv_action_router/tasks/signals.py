@@ -90,6 +90,14 @@ SIGNALS: dict[str, SignalInfo] = {
         "way of the set-point since the joint last moved, while the injector controls it",
         "joint",
     ),
+    "jam_distance": SignalInfo(
+        "rad",
+        "execution_feedback",
+        _FEEDBACK_MS,
+        "what the set-point went away from the joint since that last moved; only where a stage"
+        " may touch nothing",
+        "joint",
+    ),
     "grip_force": SignalInfo(
         "N",
         "drive_state of the gripper",

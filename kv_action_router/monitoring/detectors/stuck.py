@@ -11,25 +11,38 @@ MOVED = 0.002  # [rad] a joint that went farther has moved
 
 
 class StuckDetector:
-    """Writes ``stuck_distance`` [rad] of each joint: how far its set-point went while it stood.
+    """Writes how far the set-point of each joint went while the joint stood.
 
-    The way is counted from where the set-point was when the joint last moved by ``MOVED``. A joint
-    that follows, however far behind, has moved and is at most that little stuck; how far behind it
-    is is the tracking's to tell.
+    ``stuck_distance`` [rad] counts from where the set-point was when the joint last moved by
+    ``MOVED``. A joint that follows, however far behind, has moved and is at most that little
+    stuck; how far behind it is is the tracking's to tell.
+
+    ``jam_distance`` [rad] is how much farther from the joint the set-point has gone since then: a
+    press that is let go of comes nearer. It counts, and is there, while the stage under way may
+    touch nothing.
     """
 
     def __init__(self, spindles: Collection[str] = ()) -> None:
         """Leave joints out that work against what they turn."""
         self._spindles = frozenset(spindles)
-        # joint -> where it was, and where its set-point was, when it last moved [rad]
-        self._last: dict[str, tuple[float, float]] = {}
+        self._contact = False
+        # joint -> where it was, where its set-point was, when it last moved, and the least that
+        # they have been apart since, or since something might be touched [rad]
+        self._last: dict[str, tuple[float, float, float]] = {}
 
     def reset(self) -> None:
         """Forget all joints."""
         self._last.clear()
+        self._contact = False
 
     def measure(self, table: SignalTable, now_ns: int) -> None:
         """Nothing here changes with time alone."""
+
+    def on_task(self, table: SignalTable, *, contact: bool) -> None:
+        """Take whether the stage under way may touch something."""
+        self._contact = contact
+        if contact:
+            table.forget("jam_distance")
 
     def on_feedback(self, motion: Motion, receipt_ns: int, table: SignalTable) -> None:
         """Take one feedback's motion.
@@ -41,13 +54,19 @@ class StuckDetector:
             if last:
                 last.clear()
                 table.forget("stuck_distance")
+                table.forget("jam_distance")
             return
         for joint, here, there in zip(
             motion.joints, motion.position, motion.setpoint_position, strict=False
         ):
             if joint in self._spindles:
                 continue
+            apart = abs(there - here)
             before = last.get(joint)
             if before is None or not -MOVED <= here - before[0] <= MOVED:  # also after NaN
-                last[joint] = before = here, there
+                last[joint] = before = here, there, apart
+            elif self._contact or apart < before[2]:
+                last[joint] = before = before[0], before[1], apart
             table.put("stuck_distance", abs(there - before[1]), receipt_ns, joint)
+            if not self._contact:
+                table.put("jam_distance", apart - before[2], receipt_ns, joint)

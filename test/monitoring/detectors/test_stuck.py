@@ -26,6 +26,11 @@ class Stuck:
         self.detector.on_feedback(Motion.of(one), one.monotonic_ns, self.table)
         return self.table.value("stuck_distance", int(self.ms * MS), source="wrist")
 
+    def jam(self, here: float, there: float) -> float:
+        """Return the wrist's jam distance after a feedback 10 ms later."""
+        self.way(here, there)
+        return self.table.value("jam_distance", int(self.ms * MS), source="wrist")
+
 
 def test_the_way_of_the_set_point_counts_while_the_joint_stands() -> None:
     stuck = Stuck()
@@ -36,11 +41,33 @@ def test_the_way_of_the_set_point_counts_while_the_joint_stands() -> None:
     assert stuck.way(0.01, -0.07) == pytest.approx(0.01)
 
 
+def test_a_joint_jams_by_what_its_set_point_goes_away() -> None:
+    stuck = Stuck()
+    assert stuck.jam(0.1, 0.104) == 0.0  # it was behind when it stopped
+    assert stuck.jam(0.1, 0.12) == pytest.approx(0.016)
+    assert stuck.jam(0.101, 0.13) == pytest.approx(0.025)
+    assert stuck.jam(0.104, 0.13) == 0.0  # it has moved
+
+
+def test_a_press_that_is_let_go_of_is_no_jam() -> None:
+    """The set-point goes back through 40 mrad while the joint stands."""
+    stuck = Stuck()
+    stuck.detector.on_task(stuck.table, contact=True)
+    assert math.isnan(stuck.jam(0.1, 0.1))
+    assert math.isnan(stuck.jam(0.1, 0.14))
+    stuck.detector.on_task(stuck.table, contact=False)
+    ways = [stuck.jam(0.1, 0.14 - 0.004 * step) for step in range(11)]
+    assert max(ways) == pytest.approx(0.0)
+    assert stuck.way(0.1, 0.1) == pytest.approx(0.0, abs=1e-12)
+    assert stuck.jam(0.1, 0.08) == pytest.approx(0.02)  # and now it pulls on what holds it
+
+
 def test_an_injector_that_controls_nothing_begins_anew() -> None:
     stuck = Stuck()
     stuck.way(0.0, 0.0)
     assert stuck.way(0.0, 0.1) == pytest.approx(0.1)
     assert math.isnan(stuck.way(0.0, 0.1, InjectorState.STOPPED))
+    assert math.isnan(stuck.table.value("jam_distance", int(stuck.ms * MS), source="wrist"))
     assert stuck.way(0.0, 0.2) == 0.0
 
 
