@@ -87,17 +87,20 @@ class Setting:
             context=context,
             parameter_overrides=[Parameter("calibration_period", value=period)],
         )
-        self._executors = []
+        self._executors, self._threads = [], []
         for node in (self.cache.node, self.monitor):
             executor = SingleThreadedExecutor(context=context)
             executor.add_node(node)
             self._executors.append(executor)
-            threading.Thread(target=executor.spin, daemon=True).start()
+            self._threads.append(threading.Thread(target=executor.spin, daemon=True))
+            self._threads[-1].start()
 
     def close(self) -> None:
-        self.monitor.shut_down("test ends")
-        for executor in self._executors:
+        for executor in self._executors:  # nothing is destroyed that one of them still waits for
             executor.shutdown()
+        for thread in self._threads:
+            thread.join()
+        self.monitor.shut_down("test ends")
         self.monitor.destroy_node()
         self.cache.node.destroy_node()
 
