@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import os
 from pathlib import Path
 
 import pytest
+from dds_threads import participants
 
 pytest.importorskip("rclpy", reason="no ROS 2 here: run `make setup`")
 
@@ -18,26 +20,20 @@ from kv_action_router.ros.task_client import TaskClient
 pytestmark = pytest.mark.dds
 
 
-def participants() -> int:
-    """Return how many DDS participants this process has: each one has such a thread."""
-    threads = Path("/proc/self/task").glob("*/comm")
-    return sum(thread.read_text().startswith("dds.ev") for thread in threads)
-
-
 def test_no_participant_lives_on_and_is_written_to(ros_domain_id: int, tmp_path: Path):
     """A campaign of faults got slower with every system, until none came up any more."""
     gc.collect()
     gc.disable()  # it would find the leftovers, some day
-    before = participants()
+    before = participants(os.getpid())
     try:
         for _ in range(2):
             with running_system(System("none", (), {}), tmp_path, "looker") as (_, node, executor):
                 client = TaskClient(node, executor)
                 recorder = MotionRecorder(node, topics.JOINT_STATES, ("elbow_joint",))
                 executor.spin_once(timeout_sec=0.1)
-                assert participants() == before + 1
+                assert participants(os.getpid()) == before + 1
                 recorder.stop()
                 client.close()
-        assert participants() == before
+        assert participants(os.getpid()) == before
     finally:
         gc.enable()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dds_threads import has_shared_memory
 
 rclpy = pytest.importorskip("rclpy", reason="no ROS 2 here: run `make setup`")
 
@@ -138,16 +139,6 @@ class SetClock:
         self.told.append(passed)
 
 
-def has_it(pid: int) -> bool:
-    """Say whether a process listens to DDS's shared memory too.
-
-    Others must not, also where only this machine is discovered, as here: whoever joined would hold
-    up what they receive for a third of a second.
-    """
-    threads = Path(f"/proc/{pid}/task").glob("*/comm")
-    return any(thread.read_text().startswith("dds.shm") for thread in threads)
-
-
 def task_with_a_set_clock(log_folder: Path) -> tuple[Any, RunRecord]:
     """Run a task in a system whose nodes follow /clock; return its result."""
     system = SYSTEMS["ur5e"](Arguments(store_path=IN_MEMORY, use_sim_time=True))
@@ -164,8 +155,10 @@ def task_with_a_set_clock(log_folder: Path) -> tuple[Any, RunRecord]:
 
         try:
             wait_until_ready(observer, client)  # nobody publishes time yet
-            with_shared_memory = {name for name, pid in supervisor.pids.items() if has_it(pid)}
-            assert with_shared_memory == {"camera", "task_key_encoder"}
+            # Not of the others, also where only this machine is discovered, as here: whoever joins
+            # would hold up what they receive for a third of a second.
+            sharing = {name for name, pid in supervisor.pids.items() if has_shared_memory(pid)}
+            assert sharing == {"camera", "task_key_encoder"}
             client.place_random_target()
             result = client.execute("touch_target", 60.0, tick)
         finally:

@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 from kv_action_router.monitoring.detectors.motion import Motion
 from kv_action_router.monitoring.signals import SignalTable
 
 MOVED = 0.002  # [rad] a joint that went farther has moved
+
+
+class _Standing(NamedTuple):
+    """A joint that stands.
+
+    Attributes:
+        here: where it last moved to [rad].
+        there: where its set-point was then [rad].
+        apart: the least that they have been apart since, or since something might be touched [rad].
+    """
+
+    here: float
+    there: float
+    apart: float
 
 
 class StuckDetector:
@@ -26,13 +41,11 @@ class StuckDetector:
         """Leave joints out that work against what they turn."""
         self._spindles = frozenset(spindles)
         self._contact = False
-        # joint -> where it was, where its set-point was, when it last moved, and the least that
-        # they have been apart since, or since something might be touched [rad]
-        self._last: dict[str, tuple[float, float, float]] = {}
+        self._standing: dict[str, _Standing] = {}
 
     def reset(self) -> None:
         """Forget all joints."""
-        self._last.clear()
+        self._standing.clear()
         self._contact = False
 
     def measure(self, table: SignalTable, now_ns: int) -> None:
@@ -49,10 +62,10 @@ class StuckDetector:
 
         An injector that controls nothing leaves the arm where it is: counting begins anew after it.
         """
-        last = self._last
+        standing = self._standing
         if not motion.controlled:
-            if last:
-                last.clear()
+            if standing:
+                standing.clear()
                 table.forget("stuck_distance")
                 table.forget("jam_distance")
             return
@@ -62,11 +75,11 @@ class StuckDetector:
             if joint in self._spindles:
                 continue
             apart = abs(there - here)
-            before = last.get(joint)
-            if before is None or not -MOVED <= here - before[0] <= MOVED:  # also after NaN
-                last[joint] = before = here, there, apart
-            elif self._contact or apart < before[2]:
-                last[joint] = before = before[0], before[1], apart
-            table.put("stuck_distance", abs(there - before[1]), receipt_ns, joint)
+            since = standing.get(joint)
+            if since is None or not -MOVED <= here - since.here <= MOVED:  # also after NaN
+                standing[joint] = since = _Standing(here, there, apart)
+            elif self._contact or apart < since.apart:
+                standing[joint] = since = since._replace(apart=apart)
+            table.put("stuck_distance", abs(there - since.there), receipt_ns, joint)
             if not self._contact:
-                table.put("jam_distance", apart - before[2], receipt_ns, joint)
+                table.put("jam_distance", apart - since.apart, receipt_ns, joint)
