@@ -28,6 +28,7 @@ from kv_action_router.ros.domain_id import check_domain_id
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SPIN_S = 0.1
 _FORCED_EXIT_S = 4.0
+_LEAVE_S = 0.1
 
 
 class Stoppable(Protocol):
@@ -107,9 +108,8 @@ def _end(nodes: Sequence[Node], executor: Any, reason: str) -> None:
     for node in nodes:
         if hasattr(node, "shut_down"):
             node.shut_down(reason)
-    until = time.monotonic() + 0.1
-    while rclpy.ok() and time.monotonic() < until:  # let the last messages leave
-        executor.spin_once(timeout_sec=0.02)
+    # Messages leave on DDS's threads. The executor rests: what a callback would use is gone.
+    time.sleep(_LEAVE_S)
     for node in nodes:
         executor.remove_node(node)
         node.destroy_node()

@@ -60,12 +60,9 @@ class CameraNode(Node):
         )
         self._millimeters = np.zeros(size, np.uint16) if config.depth_encoding == "16UC1" else None
         topic = topics.SCENE_STATE
-        self._ended = False
         self.create_subscription(topic.type, topic.name, self._on_scene, topic.profile())
 
     def _on_scene(self, message: SceneState) -> None:
-        if self._ended:
-            return
         try:
             snapshot = self._taken(message, stamp_from_msg(message.header.stamp))
             self._camera.render(snapshot)
@@ -111,7 +108,6 @@ class CameraNode(Node):
     def shut_down(self, reason: str) -> None:
         """Free the renderer and the publishers."""
         self.get_logger().info(reason)
-        self._ended = True  # the executor goes on for a moment, and has a scene waiting
         self._camera.close()
         self._images.close()
 
